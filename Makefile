@@ -1,0 +1,61 @@
+# Every target installs what it needs; the second time it finds it installed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+# The real programs of these Kubernetes versions are built once and cached outside the work tree.
+KUBERNETES := 1.36.3
+
+.PHONY: demo test test-real bench lint format lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo       a whole tour on the sandbox"
+	@echo "make test       lint and every fast test"
+	@echo "make test-real  tests against the real Kubernetes programs (needs Go the first time)"
+	@echo "make bench      ratios and footprints"
+	@echo "make lint       ruff, mypy, import contract"
+	@echo "make lock       resolve the dependencies again"
+
+$(BIN)/uv: locks/uv.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r locks/uv.txt
+	@touch $@
+
+$(VENV)/.run: $(BIN)/uv locks/run.txt pyproject.toml
+	@$(UV) --require-hashes -r locks/run.txt
+	@$(UV) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run locks/dev.txt
+	@$(UV) --require-hashes -r locks/dev.txt
+	@touch $@
+
+demo: $(VENV)/.run
+	@$(BIN)/python tools/demo.py
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format --quiet .
+
+test: lint
+	@$(BIN)/pytest
+
+test-real: $(VENV)/.dev
+	@$(BIN)/python tools/real_programs.py --kubernetes $(KUBERNETES) kubectl >/dev/null
+	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/real
+
+bench: $(VENV)/.dev
+	@set -e; for bench in bench/bench_*.py; do $(BIN)/python $$bench; done
+
+lock: $(BIN)/uv
+	@$(BIN)/python tools/lock.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,56 @@
+"""The ``winready`` command: a table of subcommands, each imported only when it is called."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+import click
+
+from winready import __version__
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "sandbox": ("winready.cli.sandbox:sandbox", "A simulated hybrid cluster on loopback that needs nothing installed."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named in a table, so that ``--help`` imports none of them."""
+
+    def __init__(self, *args: Any, commands_table: dict[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands_table = commands_table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands_table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands_table:
+            return None
+        module, attribute = self.commands_table[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands_table and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self.commands_table, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.commands_table.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, prog_name="winready", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Tell, with proof, whether a Kubernetes cluster is operationally ready for Windows workloads."""

@@ -1,0 +1,1 @@
+"""Talking to a cluster: connection, inventory, workloads, exec per OS, evidence."""

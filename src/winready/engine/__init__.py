@@ -1,0 +1,1 @@
+"""Plan, execute, journal, verdict: yields typed events, prints nothing."""

@@ -1,0 +1,1 @@
+"""Manifests against what Windows supports, and the support matrix."""

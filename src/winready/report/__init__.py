@@ -1,0 +1,1 @@
+"""Consume the events of a run or a finished run."""

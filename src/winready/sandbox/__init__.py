@@ -1,0 +1,1 @@
+"""A simulated hybrid cluster on loopback: control plane, nodes, network, faults."""

@@ -1,0 +1,1 @@
+"""The embedded control plane: an in-memory Kubernetes API."""

@@ -1,0 +1,47 @@
+"""Cluster seconds: whatever takes time in the sandbox takes it through one clock with one speed.
+
+A Windows container that needs 12 s to start needs 12 cluster seconds; at ``--speed 10`` that is
+1.2 s on the wall. Timestamps inside API objects stay wall time, as clients compare them with their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+MAX_SPEED = 100.0
+"""What ``--speed max`` means: faster than this, scheduling noise of the host drowns the model."""
+
+
+class Clock:
+    """Scaled time of one sandbox."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        if not 0 < speed <= MAX_SPEED:
+            raise ValueError(f"speed must be above 0 and at most {MAX_SPEED:g}, not {speed:g}")
+        self.speed = speed
+        self._start = time.monotonic()
+
+    def now(self) -> float:
+        """Cluster seconds since this clock was made."""
+        return (time.monotonic() - self._start) * self.speed
+
+    def wall(self, cluster_seconds: float) -> float:
+        """How many wall seconds that many cluster seconds take."""
+        return cluster_seconds / self.speed
+
+    async def sleep(self, cluster_seconds: float) -> None:
+        """Let that many cluster seconds pass."""
+        await asyncio.sleep(self.wall(max(cluster_seconds, 0)))
+
+
+def parse_speed(text: str) -> float:
+    """Read ``--speed``: a number, or ``max``."""
+    if text == "max":
+        return MAX_SPEED
+    try:
+        speed = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a speed; write a number up to {MAX_SPEED:g}, or 'max'") from None
+    Clock(speed)
+    return speed

@@ -1,0 +1,1 @@
+"""Controllers and scheduler of the embedded control plane."""

@@ -1,0 +1,1 @@
+"""What a simulated machine is made of: file systems, users, processes, images, programs."""

@@ -1,0 +1,1 @@
+"""The simulated network: addresses, service proxies, DNS, policies."""

@@ -1,0 +1,39 @@
+"""The house rules that a machine can watch: import layers, lazy start, module size."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAVY = ("aiohttp", "cryptography", "jinja2", "rich", "sqlite3", "yaml", "msgspec")
+
+
+def test_imports_go_one_way() -> None:
+    lint_imports = Path(sys.executable).parent / "lint-imports"
+    result = subprocess.run([lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+
+
+def test_help_imports_nothing_heavy() -> None:
+    probe = (
+        "import sys; from click.testing import CliRunner; from winready.cli.main import cli\n"
+        "result = CliRunner().invoke(cli, ['--help']); assert result.exit_code == 0, result.output\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_version_is_answered_before_the_command_line_is_loaded() -> None:
+    probe = "import sys; sys.argv = ['winready', '--version']; from winready.__main__ import main; main(); "
+    probe += "print('click' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[0].startswith("winready ")
+    assert result.stdout.splitlines()[1] == "False"
+
+
+def test_modules_stay_small() -> None:
+    sizes = {path: len(path.read_text().splitlines()) for path in (ROOT / "src").rglob("*.py")}
+    assert {str(path.relative_to(ROOT)): size for path, size in sizes.items() if size > 450} == {}
