@@ -1,0 +1,202 @@
+"""The verbs of the Kubernetes API over plain dicts: thin, async, with a deadline on every call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Literal, cast
+
+from winready.cluster.errors import AlreadyExists, Conflict, Expired, NotFound
+from winready.cluster.execution import Execution, execute
+from winready.cluster.kubeconfig import Target
+from winready.cluster.resources import NODES, PODS, Resource
+from winready.cluster.transport import CALL_SECONDS, Transport
+from winready.cluster.watch import Event, follow
+
+Object = dict[str, Any]
+Objects = list[Object]
+Command = list[str]
+PAGE = 500
+FIELD_MANAGER = "winready"
+PATCH_TYPES = {
+    "json": "application/json-patch+json",
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+PatchKind = Literal["json", "merge", "strategic", "apply"]
+
+
+class Client:
+    """One cluster, one user."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(cls, target: Target) -> AsyncIterator[Client]:
+        """Open the connection to a target and close it at the end."""
+        async with Transport(target) as transport:
+            yield cls(transport)
+
+    async def version(self) -> dict[str, str]:
+        """What the API server says of itself at ``/version``."""
+        answer = await self.transport.call("GET", "/version")
+        return cast(dict[str, str], answer.body)
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """One object; raises `NotFound`."""
+        answer = await self.transport.call("GET", resource.path(namespace, name))
+        return cast(Object, answer.body)
+
+    async def find(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
+        """One object, or None."""
+        try:
+            return await self.get(resource, name, namespace)
+        except NotFound:
+            return None
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> Objects:
+        """All objects of a kind, page by page."""
+        items, _ = await self.list_versioned(resource, namespace, labels=labels, fields=fields)
+        return items
+
+    async def list_versioned(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> tuple[Objects, str]:
+        """All objects of a kind and the resource version to watch from."""
+        query = {"limit": str(PAGE), **selection(labels, fields)}
+        items: Objects = []
+        while True:
+            try:
+                answer = await self.transport.call("GET", resource.path(namespace), query=query)
+            except Expired:
+                if "continue" not in query:
+                    raise
+                # The snapshot behind the page token is gone: begin again, in one piece.
+                query = selection(labels, fields)
+                items = []
+                continue
+            # Items of a list leave out what the list says for all of them.
+            items += [
+                {"apiVersion": resource.api_version, "kind": resource.kind, **item}
+                for item in answer.body.get("items") or []
+            ]
+            metadata = answer.body.get("metadata") or {}
+            if not metadata.get("continue"):
+                return items, str(metadata.get("resourceVersion") or "")
+            query["continue"] = metadata["continue"]
+
+    async def create(
+        self, resource: Resource, obj: Object, namespace: str | None = None, *, dry_run: bool = False
+    ) -> Object:
+        """Create an object. If a lost answer hid that it was created, the object itself is returned."""
+        query = {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        try:
+            answer = await self.transport.call("POST", resource.path(namespace), query=query, body=body)
+        except AlreadyExists as error:
+            name = obj["metadata"].get("name")
+            if not error.unsure or not name:
+                raise
+            return await self.get(resource, name, namespace)
+        return cast(Object, answer.body)
+
+    async def replace(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
+        """Write a whole object back; raises `Conflict` when it was changed meanwhile."""
+        metadata = obj["metadata"]
+        path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
+        answer = await self.transport.call("PUT", path, query={"fieldManager": FIELD_MANAGER}, body=obj)
+        return cast(Object, answer.body)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Any,
+        namespace: str | None = None,
+        *,
+        kind: PatchKind = "merge",
+        subresource: str | None = None,
+        force: bool = False,
+    ) -> Object:
+        """Change part of an object; ``kind="apply"`` is server-side apply."""
+        query = {"fieldManager": FIELD_MANAGER, **({"force": "true"} if force else {})}
+        path = resource.path(namespace, name, subresource)
+        answer = await self.transport.call("PATCH", path, query=query, body=patch, content_type=PATCH_TYPES[kind])
+        return cast(Object, answer.body)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace: int | None = None,
+        uid: str | None = None,
+        propagation: str = "Background",
+    ) -> bool:
+        """Ask for deletion. False when there is no such object (or, with ``uid``, no longer that one)."""
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        try:
+            await self.transport.call("DELETE", resource.path(namespace, name), body=options)
+        except NotFound:
+            return False
+        except Conflict:
+            if uid is None:
+                raise
+            return False
+        return True
+
+    def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        labels: str = "",
+        fields: str = "",
+    ) -> AsyncIterator[Event]:
+        """Every object there is, then every change, without end: lost connections and 410 are mended inside."""
+        return follow(self, resource, namespace, selection(labels, fields))
+
+    async def exec(
+        self,
+        namespace: str,
+        pod: str,
+        container: str,
+        command: Command,
+        *,
+        deadline: float,
+        stdin: bytes | None = None,
+    ) -> Execution:
+        """Run a command in a container: exit code and both streams. ``deadline`` is in wall seconds."""
+        path = PODS.path(namespace, pod, "exec")
+        return await execute(self.transport, path, container, command, deadline=deadline, stdin=stdin)
+
+    async def logs(self, namespace: str, pod: str, container: str, *, tail: int = 500, previous: bool = False) -> str:
+        """The last lines that a container wrote."""
+        query = {"container": container, "tailLines": str(tail), **({"previous": "true"} if previous else {})}
+        answer = await self.transport.call("GET", PODS.path(namespace, pod, "log"), query=query, raw=True)
+        return cast(bytes, answer.body).decode("utf-8", errors="replace")
+
+    async def node_proxy(self, node: str, path: str, *, deadline: float = CALL_SECONDS) -> Any:
+        """A kubelet's own endpoint, such as ``stats/summary``, through the API server."""
+        answer = await self.transport.call("GET", NODES.path(None, node, f"proxy/{path}"), deadline=deadline)
+        return answer.body
+
+
+def selection(labels: str, fields: str) -> dict[str, str]:
+    """The query of a label and a field selector."""
+    query = {}
+    if labels:
+        query["labelSelector"] = labels
+    if fields:
+        query["fieldSelector"] = fields
+    return query

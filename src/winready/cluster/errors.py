@@ -1,0 +1,94 @@
+"""Trouble on the way to a cluster: a small hierarchy, so that callers catch the narrow class.
+
+Nothing here says that a cluster is not ready. What is wrong with the cluster is a failure
+(`winready.cluster.failures`); what is wrong with us, or with the way to it, is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ClusterError(Exception):
+    """Something kept us from talking to the cluster; ``remedy`` says what to do about it."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+class ConfigError(ClusterError):
+    """The way to the cluster is described wrongly: kubeconfig, context, credentials plug-in."""
+
+
+class ConnectionFailed(ClusterError):
+    """No API server answered: refused, reset, not resolved, certificate not trusted."""
+
+
+class DeadlineExceeded(ClusterError):
+    """The call did not end within its deadline."""
+
+
+class ExecFailed(ClusterError):
+    """The exec stream broke, or the runtime could not start the command; there is no exit code to judge."""
+
+
+class ApiError(ClusterError):
+    """The API server answered with a failure ``Status``."""
+
+    def __init__(self, code: int, status: dict[str, Any]) -> None:
+        super().__init__(str(status.get("message") or f"the API server answered {code}"))
+        self.code = code
+        self.status = status
+        self.reason = str(status.get("reason") or "")
+        self.unsure = False
+        """An earlier attempt of the same call may have taken effect without our seeing it."""
+
+    @property
+    def causes(self) -> list[dict[str, Any]]:
+        """The field errors of a 422, the conflicts of a server-side apply."""
+        causes: list[dict[str, Any]] = (self.status.get("details") or {}).get("causes") or []
+        return causes
+
+
+class Unauthorized(ApiError):
+    """401: the credentials are not accepted (any more)."""
+
+
+class Forbidden(ApiError):
+    """403: a right is missing."""
+
+
+class NotFound(ApiError):
+    """404."""
+
+
+class Conflict(ApiError):
+    """409: a stale write, an unmet precondition, a field owned by somebody else."""
+
+
+class AlreadyExists(Conflict):
+    """409 on create."""
+
+
+class Expired(ApiError):
+    """410: history that the server no longer keeps."""
+
+
+class Invalid(ApiError):
+    """422: the server refuses the object."""
+
+
+class ServerTrouble(ApiError):
+    """429 or 5xx that did not pass within the deadline."""
+
+
+def api_error(code: int, status: dict[str, Any]) -> ApiError:
+    """The narrow class for an HTTP status."""
+    if code == 409:
+        return (AlreadyExists if status.get("reason") == "AlreadyExists" else Conflict)(code, status)
+    narrow = {401: Unauthorized, 403: Forbidden, 404: NotFound, 410: Expired, 422: Invalid}
+    if code == 429 or code >= 500:
+        return ServerTrouble(code, status)
+    return narrow.get(code, ApiError)(code, status)
