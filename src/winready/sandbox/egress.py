@@ -49,17 +49,24 @@ class Egress:
 
     async def open(self, ip: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A byte stream to a simulated address; raises `NoRoute` or what the network answered."""
+        return await asyncio.open_connection(sock=await self.connect(ip, port))
+
+    async def connect(self, ip: str, port: int) -> socket.socket:
+        """The same as a connected socket, for whoever speaks TLS or HTTP over it."""
         if (ip, port) in self._table or self.dial is None:
-            host, real_port = self.resolve(ip, port)
+            sock = socket.socket()
+            sock.setblocking(False)
             try:
-                return await asyncio.open_connection(host, real_port)
-            except OSError:
+                await asyncio.get_running_loop().sock_connect(sock, self.resolve(ip, port))
+            except (OSError, NoRoute):
+                sock.close()
                 raise NoRoute(f"dial tcp {ip}:{port}: connect: no route to host") from None
+            return sock
         connection = await self.dial(ip, port)
         ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=ours)
+        ours.setblocking(False)
         self._keep(asyncio.create_task(_join(connection, theirs), name=f"egress {ip}:{port}"))
-        return reader, writer
+        return ours
 
     async def serve_connect(self, path: Path) -> None:
         """Answer HTTP CONNECT on a Unix socket, as an API server's egress selector asks for."""
