@@ -1,0 +1,34 @@
+"""Quantities are exact, and what is none is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from winready.sandbox.quantity import parse
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1", 1),
+        ("500m", Fraction(1, 2)),
+        ("2Gi", 2 * 2**30),
+        ("1.5k", 1500),
+        ("1e3", 1000),
+        ("3E", 3 * 10**18),
+        ("-1", -1),
+        (".5", Fraction(1, 2)),
+        (2, 2),
+        ("100n", Fraction(1, 10**7)),
+    ],
+)
+def test_numbers(text: object, number: Fraction | int) -> None:
+    assert parse(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "Gi", "1GiB", "1 Gi", "one", "1e999", True, None, "0x10"])
+def test_what_is_no_quantity(text: object) -> None:
+    with pytest.raises(ValueError, match=r"quantity|range"):
+        parse(text)
