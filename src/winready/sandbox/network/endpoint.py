@@ -19,6 +19,11 @@ class Refused(NetworkError):
 class TimedOut(NetworkError):
     """No answer within the time the caller allowed."""
 
+    def __init__(self, message: str = "", *, gave_up: bool = False) -> None:
+        super().__init__(message)
+        self.gave_up = gave_up
+        """The operating system gave up before the caller's own time was over."""
+
 
 class Unreachable(NetworkError):
     """There is no route to the address."""
@@ -46,24 +51,34 @@ class Listener(Protocol):
 class Endpoint(Protocol):
     """The network compartment (Windows) or namespace (Linux) of a pod, or a node's own."""
 
-    node: str
-    addresses: list[str]
-    """IPv4 first when there are both."""
+    @property
+    def node(self) -> str:
+        """Name of the node that it is on."""
 
-    async def connect(self, address: str, port: int, *, timeout: float) -> Connection:
-        """Open a TCP connection to an IP address; ``timeout`` is in cluster seconds."""
+    @property
+    def addresses(self) -> list[str]:
+        """IPv4 first when there are both."""
 
-    def listen(self, port: int, serve: Callable[[Connection], Awaitable[None]], *, address: str = "") -> Listener:
-        """Serve TCP connections on a port of this endpoint (or on one address of it)."""
+    async def connect(self, address: str, port: int, *, timeout: float, protocol: str = "TCP") -> Connection:
+        """Open a stream connection to an IP address; ``timeout`` is in cluster seconds, 0 leaves it to the OS."""
+
+    def listen(
+        self, port: int, serve: Callable[[Connection], Awaitable[None]], *, address: str = "", protocol: str = "TCP"
+    ) -> Listener:
+        """Serve connections on a port of this endpoint (or on one address of it)."""
 
     async def exchange(self, address: str, port: int, payload: bytes, *, timeout: float) -> bytes:
         """Send one UDP datagram and wait for the answer."""
 
-    def bind_udp(self, port: int, answer: Callable[[bytes, tuple[str, int]], Awaitable[bytes | None]]) -> Listener:
+    def bind_udp(
+        self, port: int, answer: Callable[[bytes, tuple[str, int]], Awaitable[bytes | None]], *, address: str = ""
+    ) -> Listener:
         """Answer UDP datagrams on a port; ``None`` stays silent."""
 
     async def ping(self, address: str, *, timeout: float) -> float:
         """Round-trip time of one ICMP echo in cluster seconds."""
 
-    async def resolve(self, name: str, *, timeout: float = 5.0) -> list[str]:
-        """Addresses of a name: hosts file first, then DNS with the search rules of this endpoint's OS."""
+    async def resolve(
+        self, name: str, *, timeout: float = 10.0, hosts: str = "", families: tuple[int, ...] = ()
+    ) -> list[str]:
+        """Addresses of a name: the hosts file's text first, then DNS with the search rules of this endpoint's OS."""
