@@ -59,13 +59,14 @@ class ApiError(Exception):
         self.message = message
         self.details = details or {}
         self.headers: dict[str, str] = {}
+        self.metadata: dict[str, str] = {}
 
     def status(self) -> dict[str, Any]:
         """The ``Status`` object of this error."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
