@@ -1,0 +1,144 @@
+"""One simulated computer: its identity, its disk, its processors and memory, and what runs on it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from winready.sandbox.clock import Clock
+from winready.sandbox.machine import image_trees
+from winready.sandbox.machine.builds import WindowsBuild, windows_build
+from winready.sandbox.machine.domain import Domain
+from winready.sandbox.machine.errors import OS
+from winready.sandbox.machine.files import FileSystem
+from winready.sandbox.machine.process import Program
+from winready.sandbox.machine.resources import Memory, Processor
+from winready.sandbox.machine.tree import Directory, as_directory
+from winready.sandbox.machine.windows_host import WindowsHost
+
+if TYPE_CHECKING:
+    from winready.sandbox.machine.container import Container
+
+GIBIBYTE = 2**30
+LINUX_KERNEL = "6.8.0-1024-generic"
+_VOLATILE = {"windows": ("C:\\Windows\\Temp",), "linux": ("/tmp", "/run")}  # noqa: S108
+_HOST_MEMORY = {"windows": 1400 * 2**20, "linux": 500 * 2**20}
+
+
+@dataclass
+class MachineDefects:
+    """Ways in which a machine can be broken; a fault sets them."""
+
+    boot_id_stays: bool = False
+    """A restart does not change the boot id."""
+    limits_ignored: frozenset[str] = frozenset()
+    """Kinds of limits (`cpu`, `memory`) that containers started from now on do not get."""
+
+
+@dataclass(frozen=True)
+class PowerRequest:
+    """Somebody on the machine asked for a restart or a shutdown."""
+
+    restart: bool
+    delay: float
+    """Cluster seconds until it happens; a later `shutdown /a` can take it back."""
+
+
+class Machine:
+    """A computer; its kubelet lives in `winready.sandbox.nodes`."""
+
+    boot_id: str
+
+    def __init__(
+        self,
+        name: str,
+        os: OS,
+        *,
+        clock: Clock,
+        programs: Mapping[str, Program],
+        build: str = "20348",
+        cores: int = 4,
+        memory: int = 16 * GIBIBYTE,
+        containerd: str = "2.1.4",
+        domain: Domain | None = None,
+    ) -> None:
+        self.name = name
+        self.os: OS = os
+        self.clock = clock
+        self.programs = programs
+        self.build: WindowsBuild | None = windows_build(build) if os == "windows" else None
+        self.cores = cores
+        self.memory_bytes = memory
+        self.containerd = containerd
+        self.domain = domain
+        seed = uuid.uuid5(uuid.NAMESPACE_DNS, name)
+        self.system_uuid = str(seed).upper() if os == "windows" else str(seed)
+        self.machine_id = name if os == "windows" else seed.hex
+        self.defects = MachineDefects()
+        self.host = WindowsHost(self.build) if self.build else None
+        self.files = FileSystem(
+            os, image_trees.tree("windows-host" if os == "windows" else "alpine").thawed(), owner=None
+        )
+        self.processor = Processor(cores)
+        self.memory = Memory(os, memory, used=_HOST_MEMORY[os])
+        self.containers: dict[str, Container] = {}
+        self.on_power: Callable[[PowerRequest | None], None] = lambda request: None
+        """Called when a program asks for a restart or shutdown, and with None when it is taken back."""
+        self.power: PowerRequest | None = None
+        self.booted_at = time.time()
+        self.installed_at = self.booted_at - 30 * 86400
+        self._boots = 11
+        self.boot_id = str(self._boots) if os == "windows" else str(uuid.uuid4())
+
+    @property
+    def kernel_version(self) -> str:
+        """As in nodeInfo."""
+        return self.build.version if self.build else LINUX_KERNEL
+
+    @property
+    def os_image(self) -> str:
+        """As in nodeInfo."""
+        return self.build.edition if self.build else "Ubuntu 24.04.2 LTS"
+
+    @property
+    def runtime_version(self) -> str:
+        """As in nodeInfo."""
+        return f"containerd://{self.containerd}"
+
+    @property
+    def architecture(self) -> str:
+        """As in nodeInfo."""
+        return "amd64"
+
+    @property
+    def windows_host(self) -> WindowsHost:
+        """The administrative state; only Windows machines have one."""
+        if self.host is None:
+            raise TypeError(f"{self.name} is no Windows machine")
+        return self.host
+
+    @property
+    def binds_files(self) -> bool:
+        """Does the runtime bind files into HostProcess containers (containerd 1.7 on a node with the bind filter)?"""
+        major, minor = (int(part) for part in self.containerd.split(".")[:2])
+        return (major, minor) >= (1, 7) and self.files.exists("C:\\Windows\\System32\\bindfltapi.dll")
+
+    def request_power(self, request: PowerRequest | None) -> None:
+        """A program asks for a restart or shutdown, or takes that back with None."""
+        self.power = request
+        self.on_power(request)
+
+    def restart(self) -> None:
+        """The machine has come up again: new boot id, volatile files gone, nothing running."""
+        self.power = None
+        self.booted_at = time.time()
+        self._boots += 1
+        if not self.defects.boot_id_stays:
+            self.boot_id = str(self._boots) if self.os == "windows" else str(uuid.uuid4())
+        for path in _VOLATILE[self.os]:
+            as_directory(self.files.change(path)).replace(Directory(fold=self.os == "windows"))
+        if self.host is not None:
+            self.host.hns.namespaces.clear()

@@ -1,0 +1,127 @@
+"""`%VAR%` in all its forms; replaced before a line is parsed, so that what a variable holds is live."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+Lookup = Callable[[str], str | None]
+
+_SLICE = re.compile(r"~(-?\d*)(?:,(-?\d*))?$")
+
+
+def modified(value: str, modifier: str) -> str:
+    """`%VAR:~0,3%` and `%VAR:old=new%`."""
+    match = _SLICE.match(modifier)
+    if match:
+        start = int(match[1] or 0)
+        start = max(0, len(value) + start) if start < 0 else start
+        if match[2] in (None, ""):
+            return value[start:]
+        size = int(match[2])
+        return value[start:size] if size < 0 else value[start : start + size]
+    old, _, new = modifier.partition("=")
+    if old.startswith("*"):
+        index = value.lower().find(old[1:].lower())
+        return new + value[index + len(old) - 1 :] if index >= 0 else value
+    return re.sub(re.escape(old), lambda found: new, value, flags=re.IGNORECASE) if old else value
+
+
+def percent(line: str, lookup: Lookup, arguments: Sequence[str] | None) -> str:
+    """Replace variables; ``arguments`` are a batch file's own (then unknown names vanish), None on a command line."""
+    out: list[str] = []
+    at = 0
+    while at < len(line):
+        char = line[at]
+        if char != "%":
+            out.append(char)
+            at += 1
+            continue
+        if arguments is not None:
+            parameter = _parameter(line, at, arguments)
+            if parameter is not None:
+                text, at = parameter
+                out.append(text)
+                continue
+        end = line.find("%", at + 1)
+        if end < 0:
+            out.append(line[at:] if arguments is None else line[at + 1 :])
+            break
+        inner = line[at + 1 : end]
+        name, colon, modifier = inner.partition(":")
+        value = lookup(name) if name else None
+        if value is None:
+            if arguments is None:
+                out.append(char)
+                at += 1
+            else:
+                at = end + 1
+            continue
+        out.append(modified(value, modifier) if colon and modifier else value + colon)
+        at = end + 1
+    return "".join(out)
+
+
+def _parameter(line: str, at: int, arguments: Sequence[str]) -> tuple[str, int] | None:
+    following = line[at + 1 : at + 2]
+    if following == "%":
+        return "%", at + 2
+    if following == "*":
+        return " ".join(arguments[1:]), at + 2
+    if following.isdigit():
+        index = int(following)
+        return (arguments[index] if index < len(arguments) else ""), at + 2
+    match = re.match(r"%~([a-z]*)(\d)", line[at:], re.IGNORECASE)
+    if match:
+        index = int(match[2])
+        value = (arguments[index] if index < len(arguments) else "").strip('"')
+        return path_parts(value, match[1].lower()), at + len(match[0])
+    return None
+
+
+def path_parts(value: str, wanted: str) -> str:
+    """`%~dp0`, `%~nx1`: parts of a path."""
+    if not wanted or wanted == "f":
+        return value
+    folder, slash, name = value.rpartition("\\")
+    stem, dot, extension = name.rpartition(".")
+    if not dot:
+        stem, extension = name, ""
+    text = ""
+    if "d" in wanted:
+        text += folder[:2]
+    if "p" in wanted:
+        text += folder[2:] + slash
+    if "n" in wanted:
+        text += stem
+    if "x" in wanted and dot:
+        text += f".{extension}"
+    return text
+
+
+def loop_variables(text: str, values: dict[str, str]) -> str:
+    """`%i`, `%%i` and `%~nxi` inside the body of a `for`."""
+    if "%" not in text or not values:
+        return text
+
+    def value(match: re.Match[str]) -> str:
+        found = values.get(match[2])
+        if found is None:
+            return match[0]
+        return path_parts(found.strip('"'), match[1][1:].lower()) if match[1] else found
+
+    letters = "".join(re.escape(name) for name in values)
+    return re.sub(rf"%%?(~[fdpnx]*)?([{letters}])", value, text)
+
+
+def delayed(text: str, lookup: Lookup) -> str:
+    """`!VAR!` where delayed expansion is on."""
+
+    def value(match: re.Match[str]) -> str:
+        name, colon, modifier = match[1].partition(":")
+        found = lookup(name)
+        if found is None:
+            return ""
+        return modified(found, modifier) if colon else found
+
+    return re.sub(r"!([^!]+)!", value, text)
