@@ -2,9 +2,153 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
 import click
+
+from winready.sandbox.plan import DEFAULT_MINOR, Plan, PlanError
+from winready.sandbox.state import DEFAULT_NAME, Place, StateError, ask, running_places, stop
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def name_option(command: Command) -> Command:
+    """``--name``, the same for every command."""
+    return click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which sandbox; several can run.")(
+        command
+    )
+
+
+def output_option(command: Command) -> Command:
+    """``-o``, the same for every command."""
+    choice = click.Choice(["text", "json"])
+    return click.option("-o", "--output", type=choice, default="text", show_default=True, help="Form of the output.")(
+        command
+    )
 
 
 @click.group()
 def sandbox() -> None:
-    """A simulated hybrid cluster on loopback that needs nothing installed."""
+    """A simulated hybrid cluster on loopback that needs nothing installed.
+
+    \b
+    winready sandbox up --detach
+    export KUBECONFIG=...          (up prints the line)
+    kubectl get nodes
+    winready sandbox down
+    """
+
+
+@sandbox.command()
+@name_option
+@click.option("--linux", type=int, default=2, show_default=True, metavar="N", help="Number of Linux nodes.")
+@click.option("--windows", type=int, default=2, show_default=True, metavar="N", help="Number of Windows nodes.")
+@click.option(
+    "--windows-build", default="20348", show_default=True, metavar="B", help="Build or release: 20348, 2019, 2025 ..."
+)
+@click.option(
+    "--kubernetes", default=f"1.{DEFAULT_MINOR}", show_default=True, metavar="V", help="Kubernetes version to report."
+)
+@click.option("--port", type=int, default=0, metavar="P", help="Port of the API on 127.0.0.1.  [default: a free one]")
+@click.option("--speed", default="1", show_default=True, metavar="X", help="Cluster seconds per second, or 'max'.")
+@click.option("--detach", is_flag=True, help="Return as soon as the sandbox is ready, and leave it running.")
+@output_option
+def up(
+    name: str,
+    linux: int,
+    windows: int,
+    windows_build: str,
+    kubernetes: str,
+    port: int,
+    speed: str,
+    detach: bool,
+    output: str,
+) -> None:
+    """Start a sandbox.
+
+    Without --detach it runs until Ctrl-C. Several can run side by side, each with a --name of its own.
+
+    \b
+    winready sandbox up --detach --windows 3 --windows-build 2025
+    winready sandbox up --name old --kubernetes 1.29 --speed max
+    """
+    from winready.sandbox import daemon
+    from winready.sandbox.clock import parse_speed
+
+    try:
+        plan = Plan(name, linux, windows, windows_build, kubernetes, port, parse_speed(speed))
+        if detach:
+            _show(daemon.start(plan), output)
+            return
+        daemon.run(plan, lambda document: _show(document, output, foreground=True))
+    except (PlanError, StateError, ValueError) as error:
+        _fail(str(error))
+
+
+@sandbox.command()
+@name_option
+@click.option("--all", "everything", is_flag=True, help="Stop every sandbox of this user.")
+@output_option
+def down(name: str, everything: bool, output: str) -> None:
+    """Stop a sandbox; nothing of it is left: no process, no port, no file."""
+    try:
+        places = running_places() if everything else [Place.of(name)]
+        stopped = [place.name for place in places if stop(place)]
+    except StateError as error:
+        _fail(str(error))
+    if output == "json":
+        click.echo(json.dumps({"stopped": stopped}))
+    elif stopped:
+        click.echo(f"Stopped: {', '.join(stopped)}")
+    else:
+        click.echo("No sandbox is running." if everything else f"No sandbox named {name!r} is running.")
+
+
+@sandbox.command()
+@name_option
+@output_option
+def status(name: str, output: str) -> None:
+    """Show a running sandbox: its address, kubeconfig and nodes. Exit code 1 if there is none."""
+    try:
+        place = Place.of(name)
+        if place.running():
+            _show(ask(place, "status"), output)
+            return
+        others = [other.name for other in running_places()]
+    except StateError as error:
+        _fail(str(error))
+    if output == "json":
+        click.echo(json.dumps({"name": name, "running": False, "others": others}))
+    else:
+        click.echo(f"No sandbox named {name!r} is running. Start one: winready sandbox up --detach")
+        if others:
+            click.echo(f"Running under other names: {', '.join(others)}")
+    sys.exit(1)
+
+
+def _show(document: dict[str, Any], output: str, foreground: bool = False) -> None:
+    if output == "json":
+        click.echo(json.dumps({**document, "running": True}, indent=2))
+        return
+    click.echo(f"Sandbox {document['name']!r}: Kubernetes {document['kubernetes']} at {document['server']}")
+    width = max(len(node["name"]) for node in document["nodes"]) if document["nodes"] else 0
+    for node in document["nodes"]:
+        ready = "Ready" if node["ready"] else "NotReady"
+        click.echo(f"  {node['name']:<{width}}  {node['os']:<7}  {node['build']:<16}  {ready}")
+    click.echo("\nTo use it:\n")
+    click.echo(f"  export KUBECONFIG={shlex.quote(document['kubeconfig'])}")
+    click.echo("  kubectl get nodes -o wide\n")
+    if foreground:
+        click.echo("Ctrl-C stops it.")
+    else:
+        option = "" if document["name"] == DEFAULT_NAME else f" --name {document['name']}"
+        click.echo(f"To stop it: winready sandbox down{option}")
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"error: {message}", err=True)
+    sys.exit(2)

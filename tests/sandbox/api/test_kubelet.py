@@ -11,7 +11,9 @@ from aiohttp import web
 
 from sandbox.api.stored import Stored
 from winready.sandbox.api.errors import ApiError
+from winready.sandbox.api.identity import ADMIN
 from winready.sandbox.api.kubelet import KubeletGateway
+from winready.sandbox.api.paths import target
 from winready.sandbox.egress import Egress
 from winready.sandbox.pki import Authority, server_context
 from winready.sandbox.streams import Connection, Pipe
@@ -78,16 +80,15 @@ async def front(stored: Stored) -> AsyncIterator[str]:
     gateway = KubeletGateway(stored, egress, authority.client("kube-apiserver-kubelet-client", ["system:masters"]))
 
     async def pass_on(request: web.Request) -> web.StreamResponse:
-        parts = request.raw_path.partition("?")[0].split("/")
-        resource, name, subresource = parts[1:4]
-        path = "/" + "/".join(parts[4:]) if len(parts) > 4 else ""
+        found = target(request.path)
+        assert found is not None
         try:
-            return await gateway.handle(request, resource, "team", name, subresource, path)
+            return await gateway.connect(request, found, ADMIN)
         except ApiError as error:
             return web.json_response(error.status(), status=error.code)
 
     runner, port = await serve(pass_on)
-    yield f"http://127.0.0.1:{port}"
+    yield f"http://127.0.0.1:{port}/api/v1"
     await gateway.close()
     await runner.cleanup()
     await node.cleanup()
@@ -122,39 +123,39 @@ async def get(front: str) -> AsyncIterator[Get]:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("/pods/web/log", (200, "GET /containerLogs/team/web/iis")),
+        ("/namespaces/team/pods/web/log", (200, "GET /containerLogs/team/web/iis")),
         (
-            "/pods/two/log?container=b&follow=true&tailLines=5&timestamps=True&previous=false",
+            "/namespaces/team/pods/two/log?container=b&follow=true&tailLines=5&timestamps=True&previous=false",
             (200, "GET /containerLogs/team/two/b?follow=true&timestamps=true&tailLines=5"),
         ),
-        ("/pods/two/log?container=i", (200, "GET /containerLogs/team/two/i")),
+        ("/namespaces/team/pods/two/log?container=i", (200, "GET /containerLogs/team/two/i")),
         (
-            "/pods/two/log",
+            "/namespaces/team/pods/two/log",
             (
                 400,
                 "a container name must be specified for pod two, choose one of: [a b] "
                 "or one of the init containers: [i]",
             ),
         ),
-        ("/pods/web/log?container=x", (400, "container x is not valid for pod web")),
+        ("/namespaces/team/pods/web/log?container=x", (400, "container x is not valid for pod web")),
         (
-            "/pods/web/log?tailLines=-1",
+            "/namespaces/team/pods/web/log?tailLines=-1",
             (422, 'PodLogOptions "" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0'),
         ),
-        ("/pods/gone/log", (404, 'pods "gone" not found')),
-        ("/pods/unscheduled/log", (200, "")),
+        ("/namespaces/team/pods/gone/log", (404, 'pods "gone" not found')),
+        ("/namespaces/team/pods/unscheduled/log", (200, "")),
         (
-            "/pods/unscheduled/exec?command=ver&stdout=true",
+            "/namespaces/team/pods/unscheduled/exec?command=ver&stdout=true",
             (400, "pod unscheduled does not have a host assigned"),
         ),
-        ("/pods/web/exec?command=ver&stdout=true", (400, "Upgrade request required")),
-        ("/pods/web/exec?stdout=true", (400, "you must specify at least 1 command for the container")),
-        ("/pods/web/exec?command=ver", (400, "you must specify at least 1 of stdin, stdout, stderr")),
+        ("/namespaces/team/pods/web/exec?command=ver&stdout=true", (400, "Upgrade request required")),
+        ("/namespaces/team/pods/web/exec?stdout=true", (400, "you must specify at least 1 command for the container")),
+        ("/namespaces/team/pods/web/exec?command=ver", (400, "you must specify at least 1 of stdin, stdout, stderr")),
         ("/nodes/win-1/proxy/stats/summary?only_cpu=1", (200, "GET /stats/summary?only_cpu=1")),
         ("/nodes/https:win-1:10250/proxy/healthz", (200, "GET /healthz")),
-        ("/pods/web:8080/proxy/", (200, "pod 10.244.3.7:8080")),
-        ("/services/web/proxy/", (503, 'no endpoints available for service "web"')),
-        ("/services/web:nope/proxy/", (503, 'no service port "nope" found for service "web"')),
+        ("/namespaces/team/pods/web:8080/proxy/", (200, "pod 10.244.3.7:8080")),
+        ("/namespaces/team/services/web/proxy/", (503, 'no endpoints available for service "web"')),
+        ("/namespaces/team/services/web:nope/proxy/", (503, 'no service port "nope" found for service "web"')),
     ],
 )
 async def test_where_a_request_arrives(get: Get, path: str, expected: tuple[int, str]) -> None:
@@ -175,7 +176,7 @@ async def test_service_leads_to_a_ready_endpoint(get: Get, stored: Stored) -> No
         ],
     }
     stored.create("endpointslices", slice_, "team")
-    assert await get("/services/http:web:http/proxy/x") == (200, "pod 10.244.3.7:8080")
+    assert await get("/namespaces/team/services/http:web:http/proxy/x") == (200, "pod 10.244.3.7:8080")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ async def test_service_leads_to_a_ready_endpoint(get: Get, stored: Stored) -> No
     [
         ("/nodes/dead/proxy/metrics", 503, "error trying to reach service: dial tcp 10.250.0.9:10250: "),
         (
-            "/pods/lost/log",
+            "/namespaces/team/pods/lost/log",
             500,
             'Get "https://10.250.0.9:10250/containerLogs/team/lost/a": dial tcp 10.250.0.9:10250: ',
         ),
@@ -196,7 +197,7 @@ async def test_node_that_does_not_answer(get: Get, path: str, code: int, beginni
 
 
 async def test_exec_passes_messages_both_ways(front: str) -> None:
-    path = "/pods/web/exec?command=cmd&command=/c&command=ver&stdout=true&stdin=1&tty=false"
+    path = "/namespaces/team/pods/web/exec?command=cmd&command=/c&command=ver&stdout=true&stdin=1&tty=false"
     async with (
         aiohttp.ClientSession() as session,
         session.ws_connect(
@@ -216,7 +217,7 @@ async def test_exec_passes_messages_both_ways(front: str) -> None:
 async def test_port_forward_names_the_ports(front: str) -> None:
     async with (
         aiohttp.ClientSession() as session,
-        session.ws_connect(f"{front}/pods/web/portforward?ports=80&ports=443") as socket,
+        session.ws_connect(f"{front}/namespaces/team/pods/web/portforward?ports=80&ports=443") as socket,
     ):
         assert await socket.receive_str() == "/portForward/team/web?port=80&port=443"
 
@@ -225,13 +226,13 @@ async def test_refusal_of_the_node_reaches_the_client(front: str) -> None:
     headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     async with (
         aiohttp.ClientSession() as session,
-        session.get(f"{front}/pods/web/exec?command=refuse&stdout=true", headers=headers) as answer,
+        session.get(f"{front}/namespaces/team/pods/web/exec?command=refuse&stdout=true", headers=headers) as answer,
     ):
         assert (answer.status, await answer.text()) == (404, "container not found")
 
 
 async def test_exec_to_a_dead_node(get: Get) -> None:
     headers = {"Connection": "Upgrade", "Upgrade": "websocket"}
-    status, message = await get("/pods/lost/exec?command=ver&stdout=true", headers=headers)
+    status, message = await get("/namespaces/team/pods/lost/exec?command=ver&stdout=true", headers=headers)
     assert status == 500
     assert message.startswith("error dialing backend: dial tcp 10.250.0.9:10250: ")

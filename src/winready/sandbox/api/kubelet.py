@@ -15,7 +15,8 @@ from aiohttp import web
 from yarl import URL
 
 from winready.sandbox.api.errors import ApiError, bad_request, invalid, unprocessable
-from winready.sandbox.api.identity import Objects
+from winready.sandbox.api.identity import Objects, User
+from winready.sandbox.api.paths import Target
 from winready.sandbox.api.tunnel import EgressConnector, forward, upgrade, wants_upgrade
 from winready.sandbox.egress import Egress, NoRoute
 from winready.sandbox.pki import KeyPair
@@ -49,27 +50,23 @@ class KubeletGateway:
         if self._session is not None:
             await self._session.close()
 
-    async def handle(
-        self, request: web.Request, resource: str, namespace: str, name: str, subresource: str, path: str = ""
-    ) -> web.StreamResponse:
-        """Answer ``pods/{exec,attach,portforward,log,proxy}``, ``nodes/proxy`` and ``services/proxy``.
-
-        ``path`` is what follows ``/proxy`` in the request's raw path, with its slash.
-        """
-        if subresource == "proxy":
+    async def connect(self, request: web.Request, target: Target, user: User) -> web.StreamResponse:
+        """Answer ``pods/{exec,attach,portforward,log,proxy}``, ``nodes/proxy`` and ``services/proxy``."""
+        namespace, name = target.namespace, target.name
+        if target.subresource == "proxy":
             scheme, base, port = _proxy_name(name)
-            if resource == "nodes":
+            if target.plural == "nodes":
                 url = self._node_url(base, scheme, port)
-            elif resource == "pods":
+            elif target.plural == "pods":
                 url = self._pod_url(namespace, base, scheme, port)
             else:
                 url = self._service_url(namespace, base, scheme, port)
-            target = URL(f"{url}{path or '/'}", encoded=True).with_query(request.query)
-            return await self._carry(request, target, "error trying to reach service: ", 503, "ServiceUnavailable")
+            far = URL(f"{url}{_proxied_path(request, target)}", encoded=True)
+            return await self._carry(request, far, "error trying to reach service: ", 503, "ServiceUnavailable")
         pod = self._objects.get("pods", name, namespace)
-        if subresource == "log":
+        if target.subresource == "log":
             return await self._log(request, pod)
-        return await self._stream(request, pod, subresource)
+        return await self._stream(request, pod, target.subresource)
 
     async def _stream(self, request: web.Request, pod: Object, subresource: str) -> web.StreamResponse:
         """exec, attach and port-forward."""
@@ -162,6 +159,14 @@ class KubeletGateway:
                 if numbers and (endpoint.get("conditions") or {}).get("ready", True) is not False:
                     return f"{scheme or 'http'}://{_host(endpoint['addresses'][0])}:{numbers[0]}"
         raise _unavailable(f'no endpoints available for service "{name}"')
+
+
+def _proxied_path(request: web.Request, target: Target) -> str:
+    """What follows ``/proxy`` in a request, untouched: its escapes, slashes and query mean something to the far end."""
+    path, _, query = request.raw_path.partition("?")
+    depth = 8 if target.namespace else 6
+    rest = "/" + "/".join(path.split("/")[depth:])
+    return f"{rest}?{query}" if query else rest
 
 
 def _proxy_name(name: str) -> tuple[str, str, str]:

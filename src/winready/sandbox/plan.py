@@ -1,0 +1,83 @@
+"""What kind of sandbox is wanted: the options of ``up``, checked, and the nodes that follow from them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+OLDEST_MINOR, NEWEST_MINOR, DEFAULT_MINOR = 23, 37, 36
+MOST_NODES = 200
+"""As many as the simulated addresses leave room for."""
+LINUX, WINDOWS = "linux", "windows"
+
+
+class PlanError(ValueError):
+    """An option that makes no sense, and what to write instead."""
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """One node to be: its name, operating system and simulated addresses."""
+
+    name: str
+    os: str
+    number: int
+    build: str = ""
+
+    @property
+    def address(self) -> str:
+        """The node's own address in the simulated network."""
+        return f"10.250.0.{self.number}"
+
+    @property
+    def pod_cidr(self) -> str:
+        """The range that its pods get addresses from."""
+        return f"10.244.{self.number}.0/24"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One sandbox to be."""
+
+    name: str = "default"
+    linux: int = 2
+    windows: int = 2
+    windows_build: str = "20348"
+    kubernetes: str = f"1.{DEFAULT_MINOR}"
+    port: int = 0
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        for label, count in (("--linux", self.linux), ("--windows", self.windows)):
+            if count < 0:
+                raise PlanError(f"{label} {count}: a cluster cannot have fewer than 0 such nodes")
+        if not 1 <= self.linux + self.windows <= MOST_NODES:
+            raise PlanError(f"{self.linux} + {self.windows} nodes: a sandbox has 1 to {MOST_NODES} nodes in all")
+        if not 0 <= self.port <= 65535:
+            raise PlanError(f"--port {self.port}: a port is a number from 1 to 65535; leave it out for a free one")
+        self.minor  # noqa: B018  reading it checks the version
+
+    @property
+    def minor(self) -> int:
+        """The minor version of Kubernetes to report."""
+        match = re.fullmatch(r"v?1\.(\d+)(\.\d+)?", self.kubernetes)
+        if match is None or not OLDEST_MINOR <= int(match[1]) <= NEWEST_MINOR:
+            known = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"
+            raise PlanError(
+                f"--kubernetes {self.kubernetes}: not a version that the sandbox can report; choose {known}"
+            )
+        return int(match[1])
+
+    @property
+    def nodes(self) -> list[NodePlan]:
+        """The nodes, Linux first: addresses of one run look like those of the next."""
+        linux = [NodePlan(f"linux-{n}", LINUX, n + 1) for n in range(1, self.linux + 1)]
+        first = self.linux + 1
+        windows = [NodePlan(f"windows-{n}", WINDOWS, first + n, self.windows_build) for n in range(1, self.windows + 1)]
+        return [*linux, *windows]
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Plan:
+        """The plan in a decoded JSON document, as ``up --detach`` hands it over."""
+        return cls(**values)
