@@ -1,1 +1,1 @@
-"""Controllers and scheduler of the embedded control plane."""
+"""Controllers of the embedded control plane: each works through lists, watches and writes, as an outsider would."""

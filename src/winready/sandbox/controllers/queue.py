@@ -1,0 +1,83 @@
+"""A keyed work queue: a key waits at most once, one worker, and failures come back later and later."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from winready.sandbox.api.errors import ApiError
+
+if TYPE_CHECKING:
+    from winready.sandbox.clock import Clock
+
+log = logging.getLogger(__name__)
+
+FIRST_RETRY = 0.005
+LONGEST_RETRY = 60.0
+"""Cluster seconds, as are all delays here."""
+
+K = TypeVar("K")
+
+
+class WorkQueue(Generic[K]):
+    """Keys to work on, in order of arrival."""
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self.name = name
+        self.clock = clock
+        self._ready: dict[K, None] = {}
+        self._wake = asyncio.Event()
+        self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
+        self._failures: dict[K, int] = {}
+
+    def add(self, key: K) -> None:
+        """Work on this key soon."""
+        self._ready[key] = None
+        self._wake.set()
+
+    def add_after(self, key: K, cluster_seconds: float) -> None:
+        """Work on this key after a while; of several calls the earliest counts."""
+        if cluster_seconds <= 0:
+            self.add(key)
+            return
+        due = self.clock.now() + cluster_seconds
+        waiting = self._timers.get(key)
+        if waiting is not None:
+            if waiting[0] <= due:
+                return
+            waiting[1].cancel()
+        loop = asyncio.get_running_loop()
+        self._timers[key] = (due, loop.call_later(self.clock.wall(cluster_seconds), self._fire, key))
+
+    def _fire(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
+
+    async def run(self, sync: Callable[[K], None]) -> None:
+        """Work until cancelled. API errors are retried; anything else is a defect of ours and ends the worker."""
+        try:
+            while True:
+                await self._wake.wait()
+                while self._ready:
+                    key = next(iter(self._ready))
+                    del self._ready[key]
+                    self._work(sync, key)
+                    await asyncio.sleep(0)
+                self._wake.clear()
+        finally:
+            for _, timer in self._timers.values():
+                timer.cancel()
+            self._timers.clear()
+
+    def _work(self, sync: Callable[[K], None], key: K) -> None:
+        try:
+            sync(key)
+        except ApiError as error:
+            count = self._failures[key] = self._failures.get(key, 0) + 1
+            level = logging.DEBUG if error.code in (404, 409) else logging.INFO
+            log.log(level, "%s: %s will be tried again: %s", self.name, key, error.message)
+            self.add_after(key, min(FIRST_RETRY * self.clock.speed * 2.0 ** min(count, 30), LONGEST_RETRY))
+        else:
+            self._failures.pop(key, None)
