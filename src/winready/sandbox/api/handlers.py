@@ -20,7 +20,7 @@ from winready.sandbox.api.represent import Representation, answer, encode
 from winready.sandbox.api.resources import Resource
 from winready.sandbox.api.scale import patch_scale, read_scale, write_scale
 from winready.sandbox.api.store import Entry
-from winready.sandbox.api.versions import patch_to_stored, to_stored
+from winready.sandbox.api.versions import fields_to_stored, patch_to_stored, to_stored
 
 CONNECTIONS = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources that a node answers, not the registry."""
@@ -62,7 +62,7 @@ class Asked:
         query = self.request.query
         return ListOptions(
             query.get("labelSelector", ""),
-            query.get("fieldSelector", ""),
+            fields_to_stored(self.resource, query.get("fieldSelector", "")),
             number(query, "limit"),
             query.get("continue", ""),
             query.get("resourceVersion", ""),

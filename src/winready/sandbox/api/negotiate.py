@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from winready.sandbox.api import protobuf
 from winready.sandbox.api.errors import ApiError, bad_request, unsupported_media_type
 from winready.sandbox.api.objects import Object
 
@@ -79,7 +80,7 @@ def read_body(body: bytes, content_type: str) -> Object:
     """The object in a request body."""
     media = content_type.partition(";")[0].strip().lower()
     if media == PROTOBUF:
-        return _protobuf(body)
+        return protobuf.decode(body)
     value = read_data(body, media)
     if not isinstance(value, dict):
         raise bad_request("the body of the request must be a JSON or YAML object")
@@ -111,9 +112,3 @@ def patch_kind(content_type: str) -> str:
             f"the body of the request was in an unknown format - accepted media types include: {known}"
         )
     return PATCHES[media]
-
-
-def _protobuf(body: bytes) -> Object:
-    raise unsupported_media_type(
-        "protobuf bodies are not decoded here; send JSON or YAML instead (for example with kubectl apply -f)"
-    )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from winready.sandbox.api import deletion, paging, patching, strategy
+from winready.sandbox.api.defaults import apply_defaults
 from winready.sandbox.api.deletion import DeleteOptions
 from winready.sandbox.api.errors import (
     FieldError,
@@ -153,6 +154,7 @@ class Registry:
         metadata.pop("resourceVersion", None)
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = timestamp()
+        apply_defaults(resource.kind, resource.group, obj)
         strategy.prepare_create(resource, obj)
         self._admit(Admission("CREATE", resource, "", namespace, name, obj, None, write.user, write.dry_run))
         obj = ordered(obj if applied else track_update(None, obj, write.manager))
@@ -187,6 +189,8 @@ class Registry:
         if sent.get("uid") not in (None, "", old["metadata"]["uid"]):
             detail = f"Precondition failed: UID in precondition: {sent['uid']}, UID in object meta: "
             raise conflict(resource.plural, resource.group, name, detail + old["metadata"]["uid"])
+        if not subresource:
+            apply_defaults(resource.kind, resource.group, new)
         obj = strategy.prepare_update(resource, new, old, subresource)
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         self._admit(Admission("UPDATE", resource, subresource, entry.key[0], name, obj, old, write.user, write.dry_run))

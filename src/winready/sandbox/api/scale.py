@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from winready.sandbox.api.errors import bad_request, invalid, unprocessable
-from winready.sandbox.api.objects import Object
+from winready.sandbox.api.objects import Object, fresh
 from winready.sandbox.api.patching import applied, patched
 from winready.sandbox.api.registry import Registry, Write
 from winready.sandbox.api.resources import CRUD, Resource
@@ -33,11 +33,9 @@ def write_scale(
         raise unprocessable("Scale", "autoscaling", name, [invalid("spec.replicas", replicas, detail)])
     sent = body.get("metadata") or {}
     metadata = {key: sent[key] for key in ("resourceVersion", "uid") if sent.get(key)}
-    wanted = {
-        **entry.obj,
-        "metadata": {**entry.obj["metadata"], "resourceVersion": "", **metadata},
-        "spec": {**(entry.obj.get("spec") or {}), "replicas": replicas},
-    }
+    wanted = fresh(entry.obj)
+    wanted["metadata"] |= {"resourceVersion": "", **metadata}
+    wanted.setdefault("spec", {})["replicas"] = replicas
     return _scale(resource, registry.replace(resource, entry, wanted, "", write).obj)
 
 

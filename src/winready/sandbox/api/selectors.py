@@ -200,10 +200,6 @@ _FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("batch", "jobs"): ("status.successful",),
     ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
 }
-_EVENT_WORDS = {
-    "regarding": "involvedObject",
-    "reportingController": "reportingComponent",
-}
 _DEFAULTS = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.replicas": "0"}
 
 
@@ -253,9 +249,6 @@ def _field_clauses(text: str, resource: Resource) -> tuple[FieldClause, ...]:
         if match is None:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
         path, operator, value = match.groups()
-        if resource.group == "events.k8s.io":
-            first, dot, rest = path.partition(".")
-            path = _EVENT_WORDS.get(first, first) + dot + rest
         if path not in allowed:
             raise bad_request(_unsupported(path, resource))
         clauses.append(FieldClause(path, re.sub(r"\\([\\,=])", r"\1", value), operator != "!="))

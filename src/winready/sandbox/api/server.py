@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,9 +53,6 @@ class Disturbance:
     error: ApiError | None = None
     reset: bool = False
     expire_history: bool = False
-
-
-Page = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ApiServer:
@@ -108,8 +105,6 @@ class ApiServer:
         except web.HTTPRequestEntityTooLarge:
             message = f"Request entity too large: limit is {MAX_BODY}"
             return _failure(ApiError(413, "RequestEntityTooLarge", message))
-        except (asyncio.CancelledError, ConnectionResetError):
-            raise
         except Exception as error:
             log.exception("%s %s failed", request.method, request.path)
             text = f"Internal error occurred: {type(error).__name__} while serving {request.method} {request.path}"
@@ -124,7 +119,10 @@ class ApiServer:
         action = verb(request.method, resource_path, watch) if resource_path else request.method.lower()
         self._authorize(user, action, resource_path, path)
         if self.disturb is not None and (wrong := self.disturb(request, user)) is not None:
-            await self._suffer(request, wrong)
+            await self._suffer(wrong)
+            if wrong.reset and request.transport is not None:
+                request.transport.abort()
+                return web.Response(status=500)
         if resource_path is None:
             return self._document(request, path)
         resource = self._handlers.check(resource_path, action)
@@ -152,15 +150,11 @@ class ApiServer:
             wish = Request(action, found.group, found.plural, found.subresource, found.namespace, found.name)
         self._authorizer.require(user, wish)
 
-    async def _suffer(self, request: web.Request, wrong: Disturbance) -> None:
+    async def _suffer(self, wrong: Disturbance) -> None:
         if wrong.delay:
             await asyncio.sleep(wrong.delay)
         if wrong.expire_history:
             self.registry.store.expire_history()
-        if wrong.reset:
-            if request.transport is not None:
-                request.transport.abort()
-            raise ConnectionResetError("connection reset on purpose")
         if wrong.error is not None:
             raise wrong.error
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
+from winready.sandbox import quantity
 from winready.sandbox.api.objects import Object
 from winready.sandbox.api.resources import Resource
 
@@ -128,27 +129,8 @@ def quality_of_service(pod: Object) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-_UNITS = {
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "k": Decimal(10**3),
-    "M": Decimal(10**6),
-    "G": Decimal(10**9),
-    "T": Decimal(10**12),
-    "P": Decimal(10**15),
-    "Ki": Decimal(2**10),
-    "Mi": Decimal(2**20),
-    "Gi": Decimal(2**30),
-    "Ti": Decimal(2**40),
-    "Pi": Decimal(2**50),
-}
-
-
-def _amount(quantity: object) -> Decimal:
-    text = str(quantity or 0)
-    number = text.rstrip("numkMGTPi")
+def _amount(amount: object) -> Fraction:
     try:
-        return Decimal(number) * _UNITS.get(text[len(number) :], Decimal(1))
-    except InvalidOperation:
-        return Decimal(0)
+        return quantity.parse(amount or 0)
+    except ValueError:
+        return Fraction(0)  # validation refuses the pod with better words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from winready.sandbox.api.objects import Object, ordered
 from winready.sandbox.api.resources import Resource, ResourceTable
 
@@ -37,6 +39,13 @@ def patch_to_stored(resource: Resource, patch: Object) -> Object:
     if not converts(resource):
         return patch
     return {_NEW_TO_CORE.get(key, key): "v1" if key == "apiVersion" else value for key, value in patch.items()}
+
+
+def fields_to_stored(resource: Resource, selector: str) -> str:
+    """A field selector in the words of the stored form."""
+    if not converts(resource):
+        return selector
+    return re.sub(r"(^|,)(\w+)", lambda found: found[1] + _NEW_TO_CORE.get(found[2], found[2]), selector)
 
 
 def to_served(resource: Resource, obj: Object) -> Object:
