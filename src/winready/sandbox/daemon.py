@@ -76,12 +76,12 @@ def start(plan: Plan) -> dict[str, Any]:
     if not line:
         process.wait()
         tail = _tail(place)
-        place.running()
+        place.sweep()
         raise StateError(f"the sandbox ended while it was starting (exit code {process.returncode})\n{tail}".rstrip())
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         process.wait()
-        place.running()
+        place.sweep()
         raise StateError(answer["error"])
     process.returncode = 0  # it lives on; nobody here waits for it
     return answer

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 DEFAULT_NAME = "default"
 LONGEST_SOCKET_PATH = 100
@@ -106,12 +106,7 @@ class Place:
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
         """Hold the place while a sandbox runs in it; nothing is left behind."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        with self.lock.open("a+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StateError(self.taken()) from None
+        with self._locked():
             for left in (self.kubeconfig, self.control, self.document):
                 left.unlink(missing_ok=True)
             try:
@@ -119,10 +114,30 @@ class Place:
             finally:
                 self.remove()
 
+    def _locked(self) -> IO[str]:
+        """The lock, held; a file that somebody swept away between opening and locking it does not count."""
+        while True:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            lock = self.lock.open("a+")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                raise StateError(self.taken()) from None
+            with contextlib.suppress(FileNotFoundError):
+                if self.lock.stat().st_ino == os.fstat(lock.fileno()).st_ino:
+                    return lock
+            lock.close()
+
     def taken(self) -> str:
         """What to say to somebody who wants to start a second one of this name."""
         down = "winready sandbox down" + ("" if self.name == DEFAULT_NAME else f" --name {self.name}")
         return f"a sandbox named {self.name!r} is running; stop it with '{down}', or give this one another --name"
+
+    def sweep(self) -> None:
+        """Delete what is left of a sandbox that does not run."""
+        if not self.running():
+            self.remove()
 
     def remove(self) -> None:
         """Delete the folder."""
