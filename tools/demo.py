@@ -107,6 +107,7 @@ async def tour(kubeconfig: Path) -> None:
 
         title("Refusals read like a real API server's")
         wrong = deployment("windows", 1)
+        wrong["metadata"]["name"] = "impossible"
         wrong["spec"]["template"]["spec"]["hostPID"] = True
         for what, path, body, headers in (
             ("a user without rights", "/api/v1/namespaces/default/secrets", None, {"Impersonate-User": "jane"}),

@@ -184,6 +184,7 @@ def test_foreground_sandbox_stops_cleanly(runtime: Path, number: signal.Signals)
         (["--port", "70000"], "a port is a number from 1 to 65535"),
         (["--speed", "fast"], "write a number up to 100, or 'max'"),
         (["--speed", "0"], "speed must be above 0"),
+        (["--windows-build", "95"], "no known Windows build"),
         (["--name", "../x"], "is not a sandbox name"),
     ],
 )

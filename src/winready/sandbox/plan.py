@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from winready.sandbox.machine.builds import windows_build
+
 OLDEST_MINOR, NEWEST_MINOR, DEFAULT_MINOR = 23, 37, 36
 MOST_NODES = 200
 """As many as the simulated addresses leave room for."""
@@ -56,6 +58,10 @@ class Plan:
             raise PlanError(f"{self.linux} + {self.windows} nodes: a sandbox has 1 to {MOST_NODES} nodes in all")
         if not 0 <= self.port <= 65535:
             raise PlanError(f"--port {self.port}: a port is a number from 1 to 65535; leave it out for a free one")
+        try:
+            windows_build(self.windows_build)
+        except ValueError as error:
+            raise PlanError(f"--windows-build: {error}") from None
         self.minor  # noqa: B018  reading it checks the version
 
     @property

@@ -21,6 +21,8 @@ from winready.sandbox.api.server import ApiServer
 from winready.sandbox.api.tokens import TokenIssuer
 from winready.sandbox.clock import Clock
 from winready.sandbox.control import ControlServer
+from winready.sandbox.controllers.controller import Context
+from winready.sandbox.controllers.manager import Manager
 from winready.sandbox.egress import Egress
 from winready.sandbox.pki import Authority, KeyPair, new_key, server_context
 from winready.sandbox.plain_nodes import plain_node
@@ -139,6 +141,9 @@ class Sandbox:
             server_port=self.port,
             ca=self.authority.certificate,
         )
+        context = Context(self.client, self.registry.resources, self.clock, self.authority.certificate.decode())
+        manager = Manager(context)
+        self._run("controllers", manager.run())
         for node in self.plan.nodes:
             self.client.create("nodes", plain_node(node, self.plan.minor))
         self._write_kubeconfig(self.authority.client(ADMIN.name, [MASTERS]))
