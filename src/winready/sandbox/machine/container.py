@@ -217,6 +217,8 @@ class Container:
         argv: Sequence[str],
         *,
         stdin: Pipe | None = None,
+        stdout: Pipe | None = None,
+        stderr: Pipe | None = None,
         tty: bool = False,
         user: str | None = None,
         cwd: str | None = None,
@@ -247,12 +249,12 @@ class Container:
             if self.machine.binds_files:
                 line = f"cmd /c {line}"
             arguments = commandline.split(line)
-        stdout = Pipe()
+        stdout = stdout or Pipe()
         process = self.start_process(
             arguments,
             stdin=stdin,
             stdout=stdout,
-            stderr=stdout if tty else Pipe(),
+            stderr=stdout if tty else stderr or Pipe(),
             env=environment,
             cwd=self.files.absolute(directory, self.files.top),
             user=user or self.user,

@@ -1,1 +1,1 @@
-"""Virtual kubelets: they use only the Kubernetes API and their own HTTPS port."""
+"""Virtual kubelets: they join an API server like any node and run pods on simulated machines."""

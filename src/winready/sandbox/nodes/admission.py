@@ -1,0 +1,102 @@
+"""Whether a node takes a pod that was bound to it; what it refuses ends ``Failed`` at once, as on a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from winready.sandbox.nodes import quantities
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a pod may not run here."""
+
+    reason: str
+    message: str
+
+
+def refusal(pod: Object, node: Object, others: Iterable[Object]) -> Refusal | None:
+    """The first reason against running the pod beside the others on this node."""
+    return _wrong_os(pod, node) or _no_match(pod, node) or _no_room(pod, node, list(others))
+
+
+def _wrong_os(pod: Object, node: Object) -> Refusal | None:
+    wanted = (pod["spec"].get("os") or {}).get("name")
+    actual = node["metadata"]["labels"]["kubernetes.io/os"]
+    if wanted and wanted != actual:
+        return Refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+    selected = (pod["spec"].get("nodeSelector") or {}).get("kubernetes.io/os")
+    if selected and selected != actual:
+        return Refusal(
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+        )
+    return None
+
+
+def _no_match(pod: Object, node: Object) -> Refusal | None:
+    labels = node["metadata"]["labels"]
+    selector = pod["spec"].get("nodeSelector") or {}
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    fits = all(labels.get(key) == value for key, value in selector.items())
+    if fits and required:
+        fits = any(_term_matches(term, node) for term in required.get("nodeSelectorTerms") or [])
+    if not fits:
+        return Refusal(
+            "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+        )
+    return None
+
+
+def _term_matches(term: Object, node: Object) -> bool:
+    labels = node["metadata"]["labels"]
+    fields = {"metadata.name": node["metadata"]["name"]}
+    expressions = [(labels, item) for item in term.get("matchExpressions") or []]
+    expressions += [(fields, item) for item in term.get("matchFields") or []]
+    return bool(expressions) and all(_holds(values, item) for values, item in expressions)
+
+
+def _holds(values: dict[str, str], expression: Object) -> bool:
+    value, wanted = values.get(expression["key"]), expression.get("values") or []
+    match expression["operator"]:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return value is not None and value.lstrip("-").isdigit() and int(value) > int(wanted[0])
+        case "Lt":
+            return value is not None and value.lstrip("-").isdigit() and int(value) < int(wanted[0])
+    return False
+
+
+def _no_room(pod: Object, node: Object, others: list[Object]) -> Refusal | None:
+    allocatable = {name: quantities.parse(value) for name, value in node["status"]["allocatable"].items()}
+    if len(others) + 1 > allocatable["pods"]:
+        return Refusal(
+            "OutOfpods",
+            f"Node didn't have enough resource: pods, requested: 1, used: {len(others)}, "
+            f"capacity: {int(allocatable['pods'])}",
+        )
+    used = quantities.total(others)
+    for name, amount in sorted(quantities.pod_requests(pod).items()):
+        if not amount or name not in allocatable:
+            continue
+        if used.get(name, Fraction(0)) + amount > allocatable[name]:
+            scale = 1000 if name == "cpu" else 1
+            return Refusal(
+                f"OutOf{name}",
+                f"Node didn't have enough resource: {name}, requested: {int(amount * scale)}, "
+                f"used: {int(used.get(name, Fraction(0)) * scale)}, capacity: {int(allocatable[name] * scale)}",
+            )
+    return None

@@ -1,0 +1,309 @@
+"""A virtual kubelet: joins an API server as a node, runs the pods bound to it, answers on its own port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from winready.sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable, Conflict, NotFound
+from winready.sandbox.clock import Clock
+from winready.sandbox.machine.machine import Machine, PowerRequest
+from winready.sandbox.network.endpoint import Endpoint
+from winready.sandbox.network.fabric import Fabric
+from winready.sandbox.nodes import latency, registration
+from winready.sandbox.nodes.defects import NodeDefects
+from winready.sandbox.nodes.events import Recorder
+from winready.sandbox.nodes.heartbeat import Heartbeat
+from winready.sandbox.nodes.pods import PodWorker
+from winready.sandbox.nodes.publisher import Publisher
+from winready.sandbox.nodes.pulls import ImageStore
+from winready.sandbox.nodes.references import References
+
+if TYPE_CHECKING:
+    from winready.sandbox.nodes.server import NodeServer
+
+Object = dict[str, Any]
+log = logging.getLogger(__name__)
+SYNC_PERIOD = 60.0
+_LEAST_SYNC = 0.5
+"""Wall seconds: at high speeds pods are looked at less often than once a cluster minute."""
+_OUTAGE = (120.0, 360.0)
+"""A reboot of a Windows node takes 2 to 6 minutes."""
+_RETRY = 0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a node is set up, beyond what its machine is."""
+
+    version: str = "v1.36.3"
+    """Of the kubelet."""
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[tuple[str, str, str], ...] = ()
+    """Key, value, effect."""
+    shutdown_grace: float = 0.0
+    """Seconds of graceful node shutdown; 0 = a reboot ends pods without notice."""
+    declares_features: bool = True
+    sets_pod_cidr: bool = True
+
+
+class Kubelet:
+    """One node."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        addresses: list[str],
+        *,
+        client: ApiClient,
+        clock: Clock,
+        fabric: Fabric,
+        references: References,
+        server: NodeServer,
+        settings: Settings,
+        heartbeats: Heartbeat,
+    ) -> None:
+        self.machine = machine
+        self.addresses = addresses
+        self.client = client
+        self.clock = clock
+        self.fabric = fabric
+        self.references = references
+        self.settings = settings
+        self.defects = NodeDefects()
+        self.rng = random.Random(machine.name)
+        build = machine.build.number if machine.build else ""
+        self.images = ImageStore(machine.os, build, clock, self.defects.runtime, self.rng)
+        self.recorder = Recorder(client, machine.name)
+        self.publisher = Publisher(client, machine.name)
+        self.start_slots = asyncio.Semaphore(latency.of(machine.os).starts_at_once)
+        self.workers: dict[str, PodWorker] = {}
+        self.object: Object = {}
+        """The node as it was last reported."""
+        self.registered = asyncio.Event()
+        self.running = False
+        self._server = server
+        self._heartbeats = heartbeats
+        self._ready = (True, "KubeletReady", "kubelet is posting ready status")
+        self._tasks: list[asyncio.Task[None]] = []
+        self._power: asyncio.Task[None] | None = None
+        self._seen_pods = 0
+        machine.on_power = self._on_power
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.machine.name
+
+    @property
+    def host_endpoint(self) -> Endpoint:
+        """The node's own network."""
+        return self.fabric.host(self.name)
+
+    async def start(self, *, after_reboot: bool = False) -> None:
+        """Join the cluster and work."""
+        self.running = True
+        self._ready = (True, "KubeletReady", "kubelet is posting ready status")
+        self.recorder.start()
+        self.publisher.start()
+        await self._server.start(self)
+        self._spawn(self._join(after_reboot), "join")
+
+    def _spawn(self, work: Any, what: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=f"{what} {self.name}"))
+
+    async def stop(self) -> None:
+        """Leave without a word, as a process that is ended."""
+        if self._power is not None:
+            self._power.cancel()
+            await asyncio.wait([self._power])
+        await self._go_silent()
+
+    async def _go_silent(self) -> None:
+        self.running = False
+        self.registered.clear()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self.recorder.stop()
+        await self.publisher.stop()
+        for worker in list(self.workers.values()):
+            await worker.crash()
+        self.workers.clear()
+        await self._server.stop()
+
+    async def _join(self, after_reboot: bool) -> None:
+        while True:
+            try:
+                if not self.defects.kubelet.does_not_join:
+                    await self._register()
+                    break
+            except (ApiFailure, ApiUnreachable) as error:
+                log.info("%s cannot register: %s", self.name, error)
+            await asyncio.sleep(_RETRY)
+        self.registered.set()
+        self.recorder.node("Starting", "Starting kubelet.")
+        self.recorder.node("NodeReady", f"Node {self.name} status is now: NodeReady")
+        if after_reboot:
+            words = f"Node {self.name} has been rebooted, boot id: {self.machine.boot_id}"
+            self.recorder.node("Rebooted", words, type="Warning")
+        self._spawn(self._heartbeats.keep(self), "heartbeat")
+        self._spawn(self._sync_pods(), "sync")
+        await self._watch_pods(skip_known=after_reboot and self.defects.kubelet.leaves_pods_down)
+
+    async def _register(self) -> None:
+        """Create the node, or bring an existing one of this name up to date."""
+        status = self.status()
+        labels = registration.labels(self.machine, self.defects.kubelet.reports_build) | dict(self.settings.labels)
+        spec: Object = {
+            "taints": [{"key": key, "value": value, "effect": effect} for key, value, effect in self.settings.taints]
+        }
+        if self.settings.sets_pod_cidr:
+            cidrs = [str(pool.network) for pool in self.fabric.nodes[self.name].pools]
+            spec |= {"podCIDR": cidrs[0], "podCIDRs": cidrs} if cidrs else {}
+        node: Object = {
+            "kind": "Node",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": self.name,
+                "labels": labels,
+                "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+            },
+            "spec": {key: value for key, value in spec.items() if value},
+            "status": status,
+        }
+        try:
+            self.object = await self.client.create("nodes", node)
+        except Conflict:
+            await self.client.patch("nodes", self.name, {"metadata": {"labels": labels}})
+            self.object = await self.client.patch("nodes", self.name, {"status": status}, subresource="status")
+        self.object = {**self.object, "status": {**self.object.get("status", {}), **status}}
+        await self._heartbeats.renew(self)
+
+    def status(self) -> Object:
+        """The node's status as of now."""
+        result = registration.status(
+            self.machine,
+            self.addresses,
+            self.images.all(),
+            kubelet=self.settings.version,
+            features=self.settings.declares_features,
+            reported_build=self.defects.kubelet.reports_build,
+        )
+        ready, reason, message = self._ready
+        previous = self.object.get("status", {}).get("conditions") or []
+        result["conditions"] = registration.conditions(ready=ready, reason=reason, message=message, previous=previous)
+        return result
+
+    async def report_node(self) -> None:
+        """Report the node's status."""
+        status = self.status()
+        with contextlib.suppress(ApiFailure, ApiUnreachable):
+            node = await self.client.patch("nodes", self.name, {"status": status}, subresource="status")
+            self.object = {**node, "status": {**node.get("status", {}), **status}}
+
+    async def _watch_pods(self, *, skip_known: bool) -> None:
+        synced = False
+        async for change in self.client.watch("pods", fields=f"spec.nodeName={self.name}"):
+            if change.type == "SYNCED":
+                synced = True
+                continue
+            pod = change.object
+            worker = self.workers.get(pod["metadata"]["uid"])
+            if change.type == "DELETED":
+                if worker is not None:
+                    worker.end(2.0, gone=True)
+            elif worker is not None:
+                worker.update(pod)
+            elif synced or not skip_known:
+                self._take(pod)
+
+    def _take(self, pod: Object) -> None:
+        self._seen_pods += 1
+        worker = PodWorker(self, pod)
+        self.workers[worker.uid] = worker
+        if pod["metadata"].get("deletionTimestamp"):
+            worker.update(pod)
+        else:
+            worker.start()
+
+    def loses(self, worker: PodWorker) -> bool:
+        """Does this node lose the pod? Only a broken one does, every third time."""
+        return self.defects.kubelet.loses_pods and self._seen_pods % 3 == 0
+
+    def others(self, worker: PodWorker) -> Iterator[Object]:
+        """The pods that take room beside this one."""
+        return (other.pod for other in self.workers.values() if other is not worker and not other.finished)
+
+    def forget(self, worker: PodWorker) -> None:
+        """The pod is gone."""
+        self.workers.pop(worker.uid, None)
+        self.publisher.drop(worker)
+
+    async def delete(self, worker: PodWorker) -> None:
+        """Tell the API server that nothing is left of a pod that was to be deleted."""
+        metadata = worker.pod["metadata"]
+        while True:
+            try:
+                await self.client.delete("pods", metadata["name"], metadata["namespace"], grace=0, uid=worker.uid)
+                break
+            except (NotFound, Conflict):
+                break
+            except (ApiFailure, ApiUnreachable):
+                await asyncio.sleep(_RETRY)
+        self.forget(worker)
+
+    async def _sync_pods(self) -> None:
+        """Look at every pod about once a minute; each pod has its own moment in it."""
+        due: dict[str, float] = {}
+        while True:
+            await asyncio.sleep(max(self.clock.wall(5.0), _LEAST_SYNC))
+            now = self.clock.now()
+            for uid, worker in list(self.workers.items()):
+                if now >= due.setdefault(uid, now + SYNC_PERIOD * self.rng.uniform(0.5, 1.0)):
+                    due[uid] = now + SYNC_PERIOD * self.rng.uniform(1.0, 1.5)
+                    await worker.sync()
+            for uid in due.keys() - self.workers.keys():
+                del due[uid]
+
+    def _on_power(self, request: PowerRequest | None) -> None:
+        if self._power is not None and not self._power.done():
+            self._power.cancel()
+        if request is not None:
+            self._power = asyncio.create_task(self._power_cycle(request), name=f"power {self.name}")
+
+    async def _power_cycle(self, request: PowerRequest) -> None:
+        await self.clock.sleep(request.delay)
+        self.machine.power = None
+        # From here on nobody can take it back.
+        self._power, cycle = None, self._power
+        if self.settings.shutdown_grace:
+            await self._shut_down_gracefully()
+        network = self.fabric.nodes[self.name]
+        await self._go_silent()
+        network.go_down()
+        if not request.restart or self.defects.kubelet.never_returns:
+            return
+        self._power = cycle
+        await self.clock.sleep(self.rng.uniform(*_OUTAGE))
+        self.machine.restart()
+        network.come_up()
+        await self.start(after_reboot=True)
+
+    async def _shut_down_gracefully(self) -> None:
+        self._ready = (False, "KubeletNotReady", "node is shutting down")
+        await self.report_node()
+        words = "Pod was terminated in response to imminent node shutdown."
+        endings = [
+            worker.end(min(worker.grace, self.settings.shutdown_grace), outcome=("Failed", "Terminated", words))
+            for worker in self.workers.values()
+            if not worker.finished
+        ]
+        if endings:
+            await asyncio.wait(endings, timeout=self.clock.wall(self.settings.shutdown_grace + 10))

@@ -1,0 +1,242 @@
+"""The kubelet's own HTTPS port: exec, attach, port-forward, logs, statistics, health, configuration."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from winready.sandbox.egress import Egress
+from winready.sandbox.machine.errors import ExecError
+from winready.sandbox.machine.process import Process
+from winready.sandbox.nodes import latency, streaming
+from winready.sandbox.nodes.logs import LogOptions, serve
+from winready.sandbox.nodes.registration import KUBELET_PORT, MAX_PODS
+from winready.sandbox.nodes.stats import Statistics
+from winready.sandbox.streams import Connection, Pipe
+
+if TYPE_CHECKING:
+    from winready.sandbox.nodes.containers import ContainerRun, Instance
+    from winready.sandbox.nodes.kubelet import Kubelet
+    from winready.sandbox.nodes.pods import PodWorker
+
+Authorize = Callable[[web.Request], Awaitable[tuple[int, str] | None]]
+"""Who may ask: None lets a request through, else the HTTP status and words that refuse it."""
+
+
+class NodeServer:
+    """The port of one node; it is closed while the node is down."""
+
+    def __init__(self, egress: Egress, tls: ssl.SSLContext | None, authorize: Authorize) -> None:
+        self._egress = egress
+        self._tls = tls
+        self._authorize = authorize
+        self._runner: web.AppRunner | None = None
+        self._addresses: list[str] = []
+
+    async def start(self, node: Kubelet) -> None:
+        """Listen, and let the node's address lead here."""
+        app = web.Application(middlewares=[self._guard])
+        _Answers(node).install(app.router)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
+        real_port = self._runner.addresses[0][1]
+        self._addresses = list(node.addresses)
+        for address in self._addresses:
+            self._egress.register(address, KUBELET_PORT, "127.0.0.1", real_port)
+
+    async def stop(self) -> None:
+        """Close the port."""
+        for address in self._addresses:
+            self._egress.unregister(address, KUBELET_PORT)
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    @web.middleware
+    async def _guard(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        refused = None if request.path.startswith("/healthz") else await self._authorize(request)
+        if refused is not None:
+            return web.Response(status=refused[0], text=refused[1])
+        return await handler(request)
+
+
+class _Answers:
+    """What a node answers to each path."""
+
+    def __init__(self, node: Kubelet) -> None:
+        self.node = node
+        self._statistics = Statistics(node)
+
+    def install(self, router: web.UrlDispatcher) -> None:
+        """Bind the paths."""
+        for verb, handler in (("exec", self._exec), ("attach", self._attach)):
+            router.add_route("*", f"/{verb}/{{namespace}}/{{pod}}/{{container}}", handler)
+            router.add_route("*", f"/{verb}/{{namespace}}/{{pod}}/{{uid}}/{{container}}", handler)
+        router.add_route("*", "/portForward/{namespace}/{pod}", self._port_forward)
+        router.add_route("*", "/portForward/{namespace}/{pod}/{uid}", self._port_forward)
+        router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._logs)
+        router.add_get("/stats/summary", self._summary)
+        router.add_get("/pods", self._pods)
+        router.add_get("/healthz", self._health)
+        router.add_get("/healthz/ping", self._health)
+        router.add_get("/configz", self._config)
+        router.add_get("/metrics", self._metrics)
+        router.add_get("/metrics/resource", self._resource_metrics)
+        router.add_get("/logs/", self._node_logs)
+
+    def _worker(self, request: web.Request) -> PodWorker:
+        wanted = (request.match_info["namespace"], request.match_info["pod"])
+        for worker in self.node.workers.values():
+            metadata = worker.pod["metadata"]
+            if (metadata["namespace"], metadata["name"]) == wanted:
+                return worker
+        raise web.HTTPNotFound(text="pod does not exist")
+
+    def _running(self, request: web.Request) -> tuple[ContainerRun, Instance]:
+        run = self._worker(request).runs.get(request.match_info["container"])
+        if run is None or run.instance is None:
+            raise web.HTTPInternalServerError(text=f'container not found ("{request.match_info["container"]}")')
+        return run, run.instance
+
+    async def _exec(self, request: web.Request) -> web.StreamResponse:
+        _, instance = self._running(request)
+        container, argv = instance.container, request.query.getall("command", [])
+        stdin, tty = _true(request, "input"), _true(request, "tty")
+
+        async def start() -> Process | str:
+            node = self.node
+            if node.defects.runtime.exec_broken:
+                return "failed to exec in container: failed to create exec: context deadline exceeded"
+            await node.clock.sleep(latency.draw(node.rng, latency.of(node.machine.os).exec))
+            try:
+                return container.spawn(argv, stdin=Pipe(), tty=tty)
+            except ExecError as error:
+                return error.on_exec(container.id, container.id[-12:])
+
+        return await streaming.serve_process(request, start, argv, stdin=stdin, tty=tty)
+
+    async def _attach(self, request: web.Request) -> web.StreamResponse:
+        run, instance = self._running(request)
+
+        def listen(receive: Callable[[int, bytes], None]) -> Callable[[], None]:
+            def out(data: bytes) -> None:
+                receive(1, data)
+
+            def err(data: bytes) -> None:
+                receive(2, data)
+
+            instance.stdout.listeners.append(out)
+            instance.stderr.listeners.append(err)
+
+            def unsubscribe() -> None:
+                instance.stdout.listeners.remove(out)
+                instance.stderr.listeners.remove(err)
+
+            return unsubscribe
+
+        stdin = instance.process.stdin if _true(request, "input") and run.spec.get("stdin") else None
+        return await streaming.serve_attach(request, listen, stdin, instance.process.wait)
+
+    async def _port_forward(self, request: web.Request) -> web.StreamResponse:
+        worker = self._worker(request)
+        endpoint = worker.sandbox.endpoint
+        if endpoint is None:
+            raise web.HTTPInternalServerError(text="failed to find sandbox in store: not found")
+        values = request.query.getall("port", []) or request.query.getall("ports", [])
+        ports = [int(port) for value in values for port in value.split(",")]
+
+        async def connect(port: int) -> Connection:
+            return await endpoint.connect("127.0.0.1", port, timeout=10)
+
+        return await streaming.serve_ports(request, ports, connect)
+
+    async def _logs(self, request: web.Request) -> web.StreamResponse:
+        worker, name = self._worker(request), request.match_info["container"]
+        run = worker.runs.get(name)
+        if run is None:
+            raise web.HTTPNotFound(text=f'container "{name}" not found in pod "{worker.pod["metadata"]["name"]}"')
+        previous = _true(request, "previous")
+        log = run.previous_log if previous else run.log
+        if log is None:
+            pod = worker.pod["metadata"]["name"]
+            if previous:
+                raise web.HTTPBadRequest(text=f'previous terminated container "{name}" in pod "{pod}" not found')
+            waiting = run.state.state.get("waiting", {}).get("reason", "ContainerCreating")
+            words = f'container "{name}" in pod "{pod}" is waiting to start: {waiting}'
+            if waiting in ("ErrImagePull", "ImagePullBackOff"):
+                words = f'container "{name}" in pod "{pod}" is waiting to start: trying and failing to pull image'
+            raise web.HTTPBadRequest(text=words)
+        try:
+            options = LogOptions.read(dict(request.query), self.node.clock.speed)
+        except ValueError as error:
+            raise web.HTTPBadRequest(text=str(error)) from None
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        await response.prepare(request)
+        async for data in serve(log, options):
+            await response.write(data)
+        return response
+
+    async def _summary(self, request: web.Request) -> web.Response:
+        if self.node.defects.kubelet.stats_unavailable:
+            return web.Response(status=500, text="Internal Error: failed to list pod stats: context deadline exceeded")
+        return web.json_response(self._statistics.summary())
+
+    async def _pods(self, request: web.Request) -> web.Response:
+        items = [{**worker.pod, "status": worker.status()} for worker in self.node.workers.values()]
+        return web.json_response({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def _config(self, request: web.Request) -> web.Response:
+        node = self.node
+        grace = f"{node.settings.shutdown_grace:g}s"
+        config = {
+            "kind": "KubeletConfiguration",
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "clusterDomain": node.fabric.domain,
+            "clusterDNS": list(node.fabric.cni_dns.nameservers),
+            "maxPods": MAX_PODS,
+            "port": KUBELET_PORT,
+            "syncFrequency": "1m0s",
+            "nodeStatusReportFrequency": "5m0s",
+            "nodeLeaseDurationSeconds": 40,
+            "shutdownGracePeriod": grace,
+            "shutdownGracePeriodCriticalPods": "0s",
+            "featureGates": {},
+            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}},
+            "authorization": {"mode": "Webhook"},
+            "containerRuntimeEndpoint": "npipe:////./pipe/containerd-containerd"
+            if node.machine.os == "windows"
+            else "unix:///run/containerd/containerd.sock",
+        }
+        return web.json_response({"kubeletconfig": config})
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        node = self.node
+        running = sum(worker.facts.sandbox for worker in node.workers.values())
+        text = (
+            "# HELP kubelet_node_name [ALPHA] The node's name. The count is always 1.\n"
+            "# TYPE kubelet_node_name gauge\n"
+            f'kubelet_node_name{{node="{node.name}"}} 1\n'
+            "# HELP kubelet_running_pods [ALPHA] Number of pods that have a running pod sandbox\n"
+            "# TYPE kubelet_running_pods gauge\n"
+            f"kubelet_running_pods {running}\n"
+        )
+        return web.Response(text=text)
+
+    async def _resource_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=self._statistics.metrics())
+
+    async def _node_logs(self, request: web.Request) -> web.Response:
+        return web.Response(text="<pre>\n</pre>\n", content_type="text/html")
+
+
+def _true(request: web.Request, name: str) -> bool:
+    return request.query.get(name, "").lower() in ("1", "true")

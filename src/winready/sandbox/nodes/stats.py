@@ -1,0 +1,140 @@
+"""Resource use as the kubelet reports it: ``/stats/summary`` and the resource metrics."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from winready.sandbox.nodes.times import stamp
+
+if TYPE_CHECKING:
+    from winready.sandbox.machine.container import Container
+    from winready.sandbox.nodes.kubelet import Kubelet
+    from winready.sandbox.nodes.pods import PodWorker
+
+Object = dict[str, Any]
+
+
+class Statistics:
+    """Reads the meters of one node; rates are computed between two reads, as the runtime does it."""
+
+    def __init__(self, node: Kubelet) -> None:
+        self._node = node
+        self._last: dict[str, tuple[float, int]] = {}
+
+    def summary(self) -> Object:
+        """The answer to ``/stats/summary``."""
+        node, now = self._node, stamp()
+        machine = node.machine
+        pods = [self._pod(worker, now) for worker in node.workers.values() if worker.facts.sandbox]
+        used = machine.memory.used
+        return {
+            "node": {
+                "nodeName": node.name,
+                "startTime": stamp(datetime.fromtimestamp(machine.booted_at, UTC)),
+                "cpu": self._cpu("node", machine.processor.core_nanoseconds(), now),
+                "memory": {
+                    "time": now,
+                    "availableBytes": machine.memory_bytes - used,
+                    "usageBytes": used,
+                    "workingSetBytes": machine.memory.working_set,
+                    "rssBytes": 0,
+                    "pageFaults": 0,
+                    "majorPageFaults": 0,
+                },
+                "network": _network(now),
+                "fs": _disk(now),
+                "runtime": {"imageFs": _disk(now)},
+            },
+            "pods": pods,
+        }
+
+    def _pod(self, worker: PodWorker, now: str) -> Object:
+        metadata = worker.pod["metadata"]
+        containers = []
+        cpu = used = working = 0
+        for run in worker.runs.values():
+            if run.instance is None:
+                continue
+            container = run.instance.container
+            containers.append(self._container(run.name, run.instance.started_at, container, now))
+            cpu += container.cpu.core_nanoseconds()
+            used += container.memory.used
+            working += container.memory.working_set
+        reference = {"name": metadata["name"], "namespace": metadata["namespace"], "uid": worker.uid}
+        return {
+            "podRef": reference,
+            "startTime": worker.facts.started_at,
+            "containers": containers,
+            "cpu": self._cpu(worker.uid, cpu, now),
+            "memory": {"time": now, "usageBytes": used, "workingSetBytes": working},
+            "network": _network(now),
+            "volume": [
+                {"time": now, "name": volume["name"], "usedBytes": worker.volumes.size(volume["name"])}
+                for volume in worker.pod["spec"].get("volumes") or []
+                if "emptyDir" in volume
+            ],
+        }
+
+    def _container(self, name: str, started: str, container: Container, now: str) -> Object:
+        memory: Object = {
+            "time": now,
+            "usageBytes": container.memory.used,
+            "workingSetBytes": container.memory.working_set,
+        }
+        if container.memory.limit is not None:
+            memory["availableBytes"] = max(container.memory.limit - container.memory.used, 0)
+        return {
+            "name": name,
+            "startTime": started,
+            "cpu": self._cpu(container.id, container.cpu.core_nanoseconds(), now),
+            "memory": memory,
+            "rootfs": _disk(now),
+            "logs": _disk(now),
+        }
+
+    def _cpu(self, key: str, total: int, now: str) -> Object:
+        moment = datetime.now(UTC).timestamp()
+        last = self._last.get(key)
+        self._last[key] = (moment, total)
+        rate = 0
+        if last is not None and moment > last[0]:
+            rate = int((total - last[1]) / (moment - last[0]))
+        return {"time": now, "usageNanoCores": max(rate, 0), "usageCoreNanoSeconds": total}
+
+    def metrics(self) -> str:
+        """The answer to ``/metrics/resource``."""
+        node = self._node
+        lines = [
+            "# HELP node_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the node in core-seconds",
+            "# TYPE node_cpu_usage_seconds_total counter",
+            f"node_cpu_usage_seconds_total {node.machine.processor.core_nanoseconds() / 1e9:.6f}",
+            "# HELP node_memory_working_set_bytes [STABLE] Current working set of the node in bytes",
+            "# TYPE node_memory_working_set_bytes gauge",
+            f"node_memory_working_set_bytes {node.machine.memory.working_set}",
+            "# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container",
+            "# TYPE container_cpu_usage_seconds_total counter",
+        ]
+        memory = [
+            "# HELP container_memory_working_set_bytes [STABLE] Current working set of the container in bytes",
+            "# TYPE container_memory_working_set_bytes gauge",
+        ]
+        for worker in node.workers.values():
+            metadata = worker.pod["metadata"]
+            for run in worker.runs.values():
+                if run.instance is None:
+                    continue
+                where = f'{{container="{run.name}",namespace="{metadata["namespace"]}",pod="{metadata["name"]}"}}'
+                container = run.instance.container
+                seconds = container.cpu.core_nanoseconds() / 1e9
+                lines.append(f"container_cpu_usage_seconds_total{where} {seconds:.6f}")
+                memory.append(f"container_memory_working_set_bytes{where} {container.memory.working_set}")
+        return "\n".join([*lines, *memory]) + "\n"
+
+
+def _disk(now: str) -> Object:
+    return {"time": now, "availableBytes": 96 * 2**30, "capacityBytes": 128 * 2**30, "usedBytes": 32 * 2**30}
+
+
+def _network(now: str) -> Object:
+    return {"time": now, "name": "", "rxBytes": 0, "txBytes": 0, "interfaces": []}
