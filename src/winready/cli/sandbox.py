@@ -135,10 +135,9 @@ def _show(document: dict[str, Any], output: str, foreground: bool = False) -> No
         click.echo(json.dumps({**document, "running": True}, indent=2))
         return
     click.echo(f"Sandbox {document['name']!r}: Kubernetes {document['kubernetes']} at {document['server']}")
-    width = max(len(node["name"]) for node in document["nodes"]) if document["nodes"] else 0
     for node in document["nodes"]:
         ready = "Ready" if node["ready"] else "NotReady"
-        click.echo(f"  {node['name']:<{width}}  {node['os']:<7}  {node['build']:<16}  {ready}")
+        click.echo(f"  {node['name']:<11}  {node['os']:<7}  {node['build']:<18}  {ready}")
     click.echo("\nTo use it:\n")
     click.echo(f"  export KUBECONFIG={shlex.quote(document['kubeconfig'])}")
     click.echo("  kubectl get nodes -o wide\n")

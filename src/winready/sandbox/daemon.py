@@ -37,7 +37,7 @@ async def serve(plan: Plan, place: Place, ready: Ready) -> None:
         loop.add_signal_handler(number, stopping.set)
     place.sign()
     async with Sandbox(plan, place, stopping) as sandbox:
-        document = sandbox.document()
+        document = await sandbox.document()
         place.document.write_text(json.dumps(document))
         # What is there now stays: the collector need not look at it again and again.
         gc.collect()

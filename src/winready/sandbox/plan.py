@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from winready.sandbox.machine.builds import windows_build
 
 OLDEST_MINOR, NEWEST_MINOR, DEFAULT_MINOR = 23, 37, 36
 MOST_NODES = 200
 """As many as the simulated addresses leave room for."""
-LINUX, WINDOWS = "linux", "windows"
 
 
 class PlanError(ValueError):
@@ -23,7 +22,7 @@ class NodePlan:
     """One node to be: its name, operating system and simulated addresses."""
 
     name: str
-    os: str
+    os: Literal["linux", "windows"]
     number: int
     build: str = ""
 
@@ -78,9 +77,10 @@ class Plan:
     @property
     def nodes(self) -> list[NodePlan]:
         """The nodes, Linux first: addresses of one run look like those of the next."""
-        linux = [NodePlan(f"linux-{n}", LINUX, n + 1) for n in range(1, self.linux + 1)]
+        linux = [NodePlan(f"linux-{n}", "linux", n + 1) for n in range(1, self.linux + 1)]
         first = self.linux + 1
-        windows = [NodePlan(f"windows-{n}", WINDOWS, first + n, self.windows_build) for n in range(1, self.windows + 1)]
+        build = self.windows_build
+        windows = [NodePlan(f"windows-{n}", "windows", first + n, build) for n in range(1, self.windows + 1)]
         return [*linux, *windows]
 
     @classmethod

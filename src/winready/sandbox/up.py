@@ -1,46 +1,34 @@
-"""The assembly: certificates, the embedded control plane, its controllers and the nodes, all in one process."""
+"""The assembly: control plane, simulated network and nodes of one sandbox, and the channel to steer it."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
-import errno
 import os
 from types import TracebackType
 from typing import Any, Self
 
-from winready.sandbox.api.assembly import install_access, new_registry
-from winready.sandbox.api.authn import Authenticator
-from winready.sandbox.api.bootstrap import fill
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.identity import ADMIN, MASTERS
-from winready.sandbox.api.kubelet import KubeletGateway
-from winready.sandbox.api.rbac import Authorizer
-from winready.sandbox.api.server import ApiServer
-from winready.sandbox.api.tokens import TokenIssuer
+from winready.sandbox.api.identity import ADMIN, MASTERS, User
+from winready.sandbox.apiclient import Access, ApiClient, Transport
 from winready.sandbox.clock import Clock
 from winready.sandbox.control import ControlServer
-from winready.sandbox.controllers.controller import Context
-from winready.sandbox.controllers.manager import Manager
-from winready.sandbox.egress import Egress
-from winready.sandbox.pki import Authority, KeyPair, new_key, server_context
-from winready.sandbox.plain_nodes import plain_node
+from winready.sandbox.control_plane import HOST, EmbeddedControlPlane
+from winready.sandbox.egress import Egress, NoRoute
+from winready.sandbox.machine.machine import Machine
+from winready.sandbox.network.endpoint import NetworkError, Refused, TimedOut
+from winready.sandbox.network.fabric import Fabric, bridge
+from winready.sandbox.network.watch import follow
+from winready.sandbox.nodes.fleet import Fleet
+from winready.sandbox.nodes.kubelet import Settings
+from winready.sandbox.pki import Authority, server_context
 from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place, StateError
+from winready.sandbox.programs.catalogue import PROGRAMS
+from winready.sandbox.state import Place
+from winready.sandbox.streams import Connection
 
-HOST = "127.0.0.1"
-SERVICE_IP = "10.96.0.1"
-SERVER_NAMES = (
-    HOST,
-    "::1",
-    "localhost",
-    "kubernetes",
-    "kubernetes.default",
-    "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
-    SERVICE_IP,
-)
+CONTROL_PLANE_ADDRESS = ("10.250.0.1", 6443)
+DIAL_TIMEOUT = 30.0
+"""Cluster seconds that the API server waits for a pod to take a connection."""
 
 
 class Sandbox:
@@ -49,26 +37,16 @@ class Sandbox:
     def __init__(self, plan: Plan, place: Place, stopping: asyncio.Event | None = None) -> None:
         self.plan = plan
         self.place = place
+        self.stopping = stopping or asyncio.Event()
         self.clock = Clock(plan.speed)
         self.egress = Egress()
-        self.registry = new_registry(plan.minor)
-        self.client = LocalClient(self.registry)
         self.authority = Authority()
-        issuer = TokenIssuer(new_key(), self.client)
-        authorizer = Authorizer(self.client)
-        self.authenticator = Authenticator(issuer)
-        install_access(self.registry, self.authenticator, authorizer, issuer)
-        kubelet_client = self.authority.client("kube-apiserver-kubelet-client", [MASTERS])
-        self.gateway = KubeletGateway(self.client, self.egress, kubelet_client)
-        self.server = ApiServer(
-            self.registry, authenticator=self.authenticator, authorizer=authorizer, nodes=self.gateway
-        )
-        self.server.pages["/openid/v1/jwks"] = lambda request: issuer.jwks()
-        self.server.pages["/.well-known/openid-configuration"] = lambda request: issuer.openid_configuration(self.url)
+        self.control_plane = EmbeddedControlPlane(plan.minor, self.clock, self.egress, self.authority)
+        self.fabric = Fabric(self.clock)
         self.control = ControlServer({"status": self._status, "stop": self._stop})
-        self.stopping = stopping or asyncio.Event()
-        self.port = 0
-        self._tasks: list[asyncio.Task[None]] = []
+        self._transport: Transport | None = None
+        self._fleet: Fleet | None = None
+        self._network: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -84,89 +62,101 @@ class Sandbox:
         await self._close()
 
     @property
-    def url(self) -> str:
-        """Where the API is served."""
-        return f"https://{HOST}:{self.port}"
+    def fleet(self) -> Fleet:
+        """The nodes, once started."""
+        if self._fleet is None:
+            raise RuntimeError("the sandbox has not been started")
+        return self._fleet
 
     async def wait(self) -> None:
         """Until somebody asks to stop; a part that fails ends the sandbox with its error."""
         asked = asyncio.create_task(self.stopping.wait())
+        parts = [task for task in (self.control_plane.work, self._network) if task is not None]
         try:
-            await asyncio.wait([asked, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
-            for task in self._tasks:
-                if task.done():
-                    task.result()
+            done, _ = await asyncio.wait([asked, *parts], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             asked.cancel()
 
-    def document(self) -> dict[str, Any]:
+    async def document(self) -> dict[str, Any]:
         """What there is to know about this sandbox from outside."""
-        nodes = []
-        for node in self.client.list("nodes")[0]:
-            info = node["status"]["nodeInfo"]
-            conditions = {each["type"]: each["status"] for each in node["status"].get("conditions") or []}
-            nodes.append(
-                {
-                    "name": node["metadata"]["name"],
-                    "os": info["operatingSystem"],
-                    "version": info["kubeletVersion"],
-                    "build": info["kernelVersion"],
-                    "ready": conditions.get("Ready") == "True",
-                }
-            )
+        items, _ = await self._api.list("nodes")
         return {
             "name": self.plan.name,
-            "server": self.url,
+            "server": self.control_plane.url,
             "kubeconfig": str(self.place.kubeconfig),
             "pid": os.getpid(),
             "kubernetes": f"v1.{self.plan.minor}.0",
             "speed": self.plan.speed,
-            "nodes": nodes,
+            "nodes": [_summary(node) for node in items],
         }
 
     async def _start(self) -> None:
-        serving = self.authority.server("kube-apiserver", SERVER_NAMES)
-        try:
-            self.port = await self.server.start(self.plan.port, server_context(serving, self.authority.certificate))
-        except OSError as error:
-            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise
-            why = "is taken by another program" if error.errno == errno.EADDRINUSE else "needs more rights"
-            text = f"port {self.plan.port} on {HOST} {why}; choose another --port, or leave it out for a free one"
-            raise StateError(text) from None
-        fill(
-            self.client,
-            service_ip=SERVICE_IP,
-            server_ip=HOST,
-            server_port=self.port,
-            ca=self.authority.certificate,
-        )
-        context = Context(self.client, self.registry.resources, self.clock, self.authority.certificate.decode())
-        manager = Manager(context)
-        self._run("controllers", manager.run())
-        for node in self.plan.nodes:
-            self.client.create("nodes", plain_node(node, self.plan.minor))
-        self._write_kubeconfig(self.authority.client(ADMIN.name, [MASTERS]))
+        await self.control_plane.start(self.plan.port, address=CONTROL_PLANE_ADDRESS)
+        url, ca = self.control_plane.url, self.authority.certificate
+        self._transport = Transport(Access(url, ca.decode()))
+        token = self.control_plane.token(User("winready:sandbox", (MASTERS,)))
+        self._api = ApiClient(self._transport, token=token, agent="winready-sandbox")
+        self._join_network()
+        self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
+        await self._start_nodes(self._transport)
+        self._write_kubeconfig()
         await self.control.start(self.place.control)
 
-    def _run(self, name: str, work: Any) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
+    def _join_network(self) -> None:
+        """Give the control plane an address that pods can call, and a way to call them."""
+        address, port = CONTROL_PLANE_ADDRESS
+        endpoint = self.fabric.add_machine("control-plane", [address])
+        endpoint.listen(port, bridge(HOST, self.control_plane.port))
+
+        async def dial(ip: str, port: int) -> Connection:
+            try:
+                return await endpoint.connect(ip, port, timeout=DIAL_TIMEOUT)
+            except Refused:
+                raise NoRoute(f"dial tcp {ip}:{port}: connect: connection refused") from None
+            except TimedOut:
+                raise NoRoute(f"dial tcp {ip}:{port}: i/o timeout") from None
+            except NetworkError:
+                raise NoRoute(f"dial tcp {ip}:{port}: connect: no route to host") from None
+
+        self.egress.dial = dial
+
+    async def _start_nodes(self, transport: Transport) -> None:
+        serving = self.authority.server("kubelet", [HOST, *(node.address for node in self.plan.nodes)])
+        self._fleet = Fleet(
+            transport,
+            clock=self.clock,
+            fabric=self.fabric,
+            egress=self.egress,
+            token=self.control_plane.node_token,
+            tls=server_context(serving, self.authority.certificate),
+        )
+        settings = Settings(version=f"v1.{self.plan.minor}.0")
+        for node in self.plan.nodes:
+            machine = Machine(node.name, node.os, clock=self.clock, programs=PROGRAMS, build=self.plan.windows_build)
+            self._fleet.add(machine, [node.address], [node.pod_cidr], settings)
+        await self._fleet.start()
+        await self._fleet.registered()
 
     async def _close(self) -> None:
         await self.control.stop()
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        await self.gateway.close()
-        await self.server.stop()
+        if self._fleet is not None:
+            await self._fleet.stop()
+        if self._network is not None:
+            self._network.cancel()
+            await asyncio.gather(self._network, return_exceptions=True)
+        if self._transport is not None:
+            await self._transport.close()
+        await self.control_plane.stop()
+        self.fabric.close()
         await self.egress.close()
 
-    def _write_kubeconfig(self, admin: KeyPair) -> None:
+    def _write_kubeconfig(self) -> None:
+        admin = self.authority.client(ADMIN.name, [MASTERS])
         text = KUBECONFIG.format(
             name=f"winready-{self.plan.name}",
-            server=self.url,
+            server=self.control_plane.url,
             ca=_base64(self.authority.certificate),
             certificate=_base64(admin.certificate),
             key=_base64(admin.key),
@@ -176,7 +166,7 @@ class Sandbox:
             file.write(text)
 
     async def _status(self, request: dict[str, Any]) -> dict[str, Any]:
-        return self.document()
+        return await self.document()
 
     async def _stop(self, request: dict[str, Any]) -> None:
         asyncio.get_running_loop().call_soon(self.stopping.set)
@@ -206,3 +196,16 @@ current-context: {name}
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+def _summary(node: dict[str, Any]) -> dict[str, Any]:
+    status = node.get("status") or {}
+    info = status.get("nodeInfo") or {}
+    conditions = {each["type"]: each["status"] for each in status.get("conditions") or []}
+    return {
+        "name": node["metadata"]["name"],
+        "os": info.get("operatingSystem", ""),
+        "version": info.get("kubeletVersion", ""),
+        "build": info.get("kernelVersion", ""),
+        "ready": conditions.get("Ready") == "True",
+    }

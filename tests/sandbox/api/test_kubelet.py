@@ -46,6 +46,8 @@ def stored() -> Stored:
 
 async def kubelet(request: web.Request) -> web.StreamResponse:
     """The node's port: echoes what it was asked, and WebSocket messages."""
+    if request.query.get("tailLines") == "7":
+        return web.Response(status=400, text='container "iis" in pod "web" is waiting to start: ContainerCreating')
     if request.headers.get("Upgrade", "").lower() != "websocket":
         return web.Response(text=f"{request.method} {request.path_qs} {await request.text()}".strip())
     if "refuse" in request.query.getall("command", []):
@@ -141,6 +143,10 @@ async def get(front: str) -> AsyncIterator[Get]:
         (
             "/namespaces/team/pods/web/log?tailLines=-1",
             (422, 'PodLogOptions "" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0'),
+        ),
+        (
+            "/namespaces/team/pods/web/log?tailLines=7",
+            (400, 'container "iis" in pod "web" is waiting to start: ContainerCreating'),
         ),
         ("/namespaces/team/pods/gone/log", (404, 'pods "gone" not found')),
         ("/namespaces/team/pods/unscheduled/log", (200, "")),

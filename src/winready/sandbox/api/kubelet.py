@@ -17,7 +17,7 @@ from yarl import URL
 from winready.sandbox.api.errors import ApiError, bad_request, invalid, unprocessable
 from winready.sandbox.api.identity import Objects, User
 from winready.sandbox.api.paths import Target
-from winready.sandbox.api.tunnel import EgressConnector, forward, upgrade, wants_upgrade
+from winready.sandbox.api.tunnel import EgressConnector, Failure, forward, upgrade, wants_upgrade
 from winready.sandbox.egress import Egress, NoRoute
 from winready.sandbox.pki import KeyPair
 
@@ -104,9 +104,11 @@ class KubeletGateway:
         query += [(key, request.query[key]) for key in (*LOG_NUMBERS, *LOG_VALUES) if request.query.get(key)]
         path = f"/containerLogs/{metadata['namespace']}/{metadata['name']}/{container}"
         target = URL(f"{self._node_url(pod['spec']['nodeName'])}{path}").with_query(query)
-        return await self._carry(request, target, f'Get "{target}": ', 500, "InternalError")
+        return await self._carry(request, target, f'Get "{target}": ', 500, "InternalError", _log_failure)
 
-    async def _carry(self, request: web.Request, url: URL, prefix: str, code: int, reason: str) -> web.StreamResponse:
+    async def _carry(
+        self, request: web.Request, url: URL, prefix: str, code: int, reason: str, failure: Failure | None = None
+    ) -> web.StreamResponse:
         """Send a request on; an address that does not answer becomes the given error."""
         try:
             if wants_upgrade(request):
@@ -115,7 +117,7 @@ class KubeletGateway:
                 timeout = aiohttp.ClientTimeout(total=None)
                 connector = EgressConnector(self._egress, self._tls)
                 self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
-            return await forward(self._session, request, url)
+            return await forward(self._session, request, url, failure)
         except (NoRoute, OSError, EOFError, asyncio.IncompleteReadError, aiohttp.ClientError) as error:
             if isinstance(error, aiohttp.ClientConnectionResetError) and request.transport is None:
                 raise
@@ -215,6 +217,15 @@ def _check_log_options(request: web.Request) -> None:
         errors.append(invalid("sinceSeconds", "", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     if errors:
         raise unprocessable("PodLogOptions", "", "", errors)
+
+
+def _log_failure(code: int, text: str) -> ApiError:
+    """A kubelet's refusal of a log as the API server hands it on."""
+    if code == 400:
+        return bad_request(text)
+    if code == 404:
+        return ApiError(404, "NotFound", "the server could not find the requested resource")
+    return ApiError(500, "InternalError", f"Internal error occurred: {text}")
 
 
 def _is_set(request: web.Request, option: str) -> bool:

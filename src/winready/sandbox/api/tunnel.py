@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 import aiohttp
@@ -34,6 +35,9 @@ HOP_BY_HOP = frozenset(
 )
 PRIVATE = frozenset(("authorization", "host", "content-length", "cookie"))
 LARGEST_REFUSAL = 64 * 1024
+
+
+Failure = Callable[[int, str], Exception]
 
 
 class EgressConnector(aiohttp.BaseConnector):
@@ -66,12 +70,16 @@ def passed_on(request: web.Request) -> list[tuple[str, str]]:
     return [(key, value) for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP | PRIVATE]
 
 
-async def forward(session: aiohttp.ClientSession, request: web.Request, url: URL) -> web.StreamResponse:
-    """Send a request on and stream the answer back."""
+async def forward(
+    session: aiohttp.ClientSession, request: web.Request, url: URL, failure: Failure | None = None
+) -> web.StreamResponse:
+    """Send a request on and stream the answer back; with ``failure``, an error of the far end is put in its words."""
     body = request.content if request.can_read_body else None
     async with session.request(
         request.method, url, headers=passed_on(request), data=body, allow_redirects=False
     ) as answer:
+        if failure is not None and answer.status >= 400:
+            raise failure(answer.status, (await answer.content.read(LARGEST_REFUSAL)).decode(errors="replace").strip())
         response = web.StreamResponse(status=answer.status, reason=answer.reason)
         for key, value in answer.headers.items():
             if key.lower() not in HOP_BY_HOP:

@@ -1,0 +1,105 @@
+"""The embedded control plane: registry, access control, HTTPS server and controllers of one sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import secrets
+
+from winready.sandbox.api.assembly import install_access, new_registry
+from winready.sandbox.api.authn import Authenticator
+from winready.sandbox.api.bootstrap import fill
+from winready.sandbox.api.client import LocalClient
+from winready.sandbox.api.identity import MASTERS, NODE_PREFIX, NODES, User
+from winready.sandbox.api.kubelet import KubeletGateway
+from winready.sandbox.api.rbac import Authorizer
+from winready.sandbox.api.server import ApiServer
+from winready.sandbox.api.tokens import TokenIssuer
+from winready.sandbox.clock import Clock
+from winready.sandbox.controllers.controller import Context
+from winready.sandbox.controllers.manager import Manager
+from winready.sandbox.egress import Egress
+from winready.sandbox.pki import Authority, new_key, server_context
+from winready.sandbox.state import StateError
+
+HOST = "127.0.0.1"
+SERVICE_IP = "10.96.0.1"
+SERVER_NAMES = (
+    HOST,
+    "::1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    SERVICE_IP,
+)
+
+
+class EmbeddedControlPlane:
+    """A Kubernetes API with its controllers, in this process."""
+
+    def __init__(self, minor: int, clock: Clock, egress: Egress, authority: Authority) -> None:
+        self.minor = minor
+        self.authority = authority
+        self.registry = new_registry(minor)
+        self.client = LocalClient(self.registry)
+        issuer = TokenIssuer(new_key(), self.client)
+        authorizer = Authorizer(self.client)
+        self._authenticator = Authenticator(issuer)
+        install_access(self.registry, self._authenticator, authorizer, issuer)
+        identity = authority.client("kube-apiserver-kubelet-client", [MASTERS])
+        self._gateway = KubeletGateway(self.client, egress, identity)
+        self.server = ApiServer(
+            self.registry, authenticator=self._authenticator, authorizer=authorizer, nodes=self._gateway
+        )
+        self.server.pages["/openid/v1/jwks"] = lambda request: issuer.jwks()
+        self.server.pages["/.well-known/openid-configuration"] = lambda request: issuer.openid_configuration(self.url)
+        self._context = Context(self.client, self.registry.resources, clock, authority.certificate.decode())
+        self.manager = Manager(self._context)
+        self.port = 0
+        self.work: asyncio.Task[None] | None = None
+        """The controllers; ends only when one of them fails."""
+
+    @property
+    def url(self) -> str:
+        """Where the API is served."""
+        return f"https://{HOST}:{self.port}"
+
+    def node_token(self, name: str) -> str:
+        """A credential for the kubelet of a node."""
+        return self.token(User(f"{NODE_PREFIX}{name}", (NODES,)))
+
+    def token(self, user: User) -> str:
+        """A new bearer token for a user."""
+        token = secrets.token_urlsafe(24)
+        self._authenticator.add_token(token, user)
+        return token
+
+    async def start(self, port: int, *, address: tuple[str, int]) -> None:
+        """Serve the API and start the controllers; ``address`` is where the simulated network finds it."""
+        serving = self.authority.server("kube-apiserver", (*SERVER_NAMES, address[0]))
+        try:
+            self.port = await self.server.start(port, server_context(serving, self.authority.certificate), HOST)
+        except OSError as error:
+            raise _explained(error, port) from None
+        ca = self.authority.certificate
+        fill(self.client, service_ip=SERVICE_IP, server_ip=address[0], server_port=address[1], ca=ca)
+        self.work = asyncio.create_task(self.manager.run(), name="controllers")
+
+    async def stop(self) -> None:
+        """Stop the controllers, then the API."""
+        if self.work is not None:
+            self.work.cancel()
+            await asyncio.gather(self.work, return_exceptions=True)
+        await self._gateway.close()
+        await self.server.stop()
+
+
+def _explained(error: OSError, port: int) -> Exception:
+    """A port that cannot be had is the user's to change; anything else is not."""
+    reasons = {errno.EADDRINUSE: "is taken by another program", errno.EACCES: "needs more rights than you have"}
+    if error.errno not in reasons:
+        return error
+    why = reasons[error.errno]
+    return StateError(f"port {port} on {HOST} {why}; choose another --port, or leave it out for a free one")
