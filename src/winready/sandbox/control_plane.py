@@ -49,7 +49,7 @@ class EmbeddedControlPlane:
         self._authenticator = Authenticator(issuer)
         install_access(self.registry, self._authenticator, authorizer, issuer)
         identity = authority.client("kube-apiserver-kubelet-client", [MASTERS])
-        self._gateway = KubeletGateway(self.client, egress, identity)
+        self._gateway = KubeletGateway(self.client, egress, identity, authorizer=authorizer, minor=minor)
         self.server = ApiServer(
             self.registry, authenticator=self._authenticator, authorizer=authorizer, nodes=self._gateway
         )

@@ -8,12 +8,14 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 from sandbox.api.stored import Stored
 from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.identity import ADMIN
+from winready.sandbox.api.identity import ADMIN, User
 from winready.sandbox.api.kubelet import KubeletGateway
 from winready.sandbox.api.paths import target
+from winready.sandbox.api.rbac import Authorizer
 from winready.sandbox.egress import Egress
 from winready.sandbox.pki import Authority, server_context
 from winready.sandbox.streams import Connection, Pipe
@@ -242,3 +244,15 @@ async def test_exec_to_a_dead_node(get: Get) -> None:
     status, message = await get("/namespaces/team/pods/lost/exec?command=ver&stdout=true", headers=headers)
     assert status == 500
     assert message.startswith("error dialing backend: dial tcp 10.250.0.9:10250: ")
+
+
+@pytest.mark.parametrize(("minor", "refused"), [(34, False), (35, True)])
+async def test_exec_by_websocket_needs_the_right_to_create(stored: Stored, minor: int, refused: bool) -> None:
+    gateway = KubeletGateway(stored, Egress(), authorizer=Authorizer(stored), minor=minor)
+    found = target("/api/v1/namespaces/team/pods/web/exec")
+    assert found is not None
+    request = make_mocked_request("GET", "/?command=ver&stdout=true")
+    with pytest.raises(ApiError) as caught:
+        await gateway.connect(request, found, User("jane"))
+    assert caught.value.code == (403 if refused else 400)
+    assert ('cannot create resource "pods/exec"' in caught.value.message) is refused

@@ -17,11 +17,14 @@ from yarl import URL
 from winready.sandbox.api.errors import ApiError, bad_request, invalid, unprocessable
 from winready.sandbox.api.identity import Objects, User
 from winready.sandbox.api.paths import Target
+from winready.sandbox.api.rbac import Authorizer, Request
 from winready.sandbox.api.tunnel import EgressConnector, Failure, forward, upgrade, wants_upgrade
 from winready.sandbox.egress import Egress, NoRoute
 from winready.sandbox.pki import KeyPair
 
 KUBELET_PORT = 10250
+UPGRADES_NEED_CREATE = 35
+"""Since this minor version a WebSocket, which begins as a GET, needs the right to create exec as well."""
 STREAM_OPTIONS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 LOG_SWITCHES = ("follow", "previous", "timestamps")
 LOG_VALUES = ("sinceTime", "stream")
@@ -34,8 +37,17 @@ Object = dict[str, Any]
 class KubeletGateway:
     """The way from API paths to what runs on nodes."""
 
-    def __init__(self, objects: Objects, egress: Egress, identity: KeyPair | None = None) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        egress: Egress,
+        identity: KeyPair | None = None,
+        *,
+        authorizer: Authorizer | None = None,
+        minor: int = UPGRADES_NEED_CREATE,
+    ) -> None:
         self._objects = objects
+        self._authorizer = authorizer if minor >= UPGRADES_NEED_CREATE else None
         self._egress = egress
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # Like a real API server without --kubelet-certificate-authority: whoever serves the node's port is believed.
@@ -66,6 +78,8 @@ class KubeletGateway:
         pod = self._objects.get("pods", name, namespace)
         if target.subresource == "log":
             return await self._log(request, pod)
+        if self._authorizer is not None:
+            self._authorizer.require(user, Request("create", "", "pods", target.subresource, namespace, name))
         return await self._stream(request, pod, target.subresource)
 
     async def _stream(self, request: web.Request, pod: Object, subresource: str) -> web.StreamResponse:
