@@ -14,7 +14,7 @@ def _cells(pod: Object) -> list[Any]:
     statuses = status.get("containerStatuses") or []
     initial = status.get("initContainerStatuses") or []
     total = len(spec.get("containers") or []) + len(sidecars)
-    ready = sum(bool(each.get("ready")) for each in statuses if (each.get("state") or {}).get("running"))
+    ready = sum(bool(each.get("ready")) for each in statuses if "running" in (each.get("state") or {}))
     ready += sum(bool(each.get("ready")) for each in initial if each.get("name") in sidecars)
     counted = [each for each in initial if each.get("name") in sidecars] + list(statuses)
     reason, starting = _reason(pod, sidecars)
