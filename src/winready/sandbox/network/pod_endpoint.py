@@ -145,9 +145,9 @@ class NetworkEndpoint:
         await self._travel(path, timeout, address)
         return 2 * (path.latency + path.extra_delay)
 
-    async def query(self, server: str, name: str, kind: str, *, timeout: float = 5.0) -> Message:
+    async def query(self, server: str, name: str, kind: str, *, timeout: float = 5.0, tcp: bool = False) -> Message:
         """Ask a nameserver directly, as dig does."""
-        return await self.resolver.query(self._send, server, name, kind, timeout)
+        return await self.resolver.query(self._send_stream if tcp else self._send, server, name, kind, timeout)
 
     async def resolve(
         self, name: str, *, timeout: float = 10.0, hosts: str = "", families: tuple[int, ...] = ()
@@ -159,3 +159,14 @@ class NetworkEndpoint:
 
     async def _send(self, server: str, port: int, payload: bytes, timeout: float) -> bytes:
         return await self.exchange(server, port, payload, timeout=timeout)
+
+    async def _send_stream(self, server: str, port: int, payload: bytes, timeout: float) -> bytes:
+        connection = await self.connect(server, port, timeout=timeout)
+        try:
+            connection.write(len(payload).to_bytes(2, "big") + payload)
+            size = int.from_bytes(await connection.readexactly(2), "big")
+            return await connection.readexactly(size)
+        except asyncio.IncompleteReadError:
+            raise Refused(server) from None
+        finally:
+            connection.close()

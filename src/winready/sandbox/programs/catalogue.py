@@ -5,8 +5,10 @@ from __future__ import annotations
 from winready.sandbox.machine.process import Program
 from winready.sandbox.programs import simple
 from winready.sandbox.programs.cmd.main import cmd
+from winready.sandbox.programs.network import NETWORK_PROGRAMS
 
 PROGRAMS: dict[str, Program] = {
     "cmd": cmd,
     **simple.PROGRAMS,
+    **NETWORK_PROGRAMS,
 }
