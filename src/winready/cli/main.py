@@ -11,6 +11,7 @@ import click
 from winready import __version__
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "lint": ("winready.cli.lint:lint", "Check manifests against what Windows nodes support."),
     "sandbox": ("winready.cli.sandbox:sandbox", "A simulated hybrid cluster on loopback that needs nothing installed."),
 }
 
