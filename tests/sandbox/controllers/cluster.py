@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
+from winready.sandbox.api.admission import install
 from winready.sandbox.api.assembly import new_registry
 from winready.sandbox.api.client import LocalClient
 from winready.sandbox.api.errors import ApiError
@@ -15,6 +16,8 @@ from winready.sandbox.api.resources import DEFAULT_MINOR
 from winready.sandbox.clock import Clock
 from winready.sandbox.controllers.controller import Context
 from winready.sandbox.controllers.manager import CONTROLLERS, Manager
+from winready.sandbox.controllers.objects import micro_now_text
+from winready.sandbox.controllers.serviceaccounts import ServiceAccountController
 
 T = TypeVar("T")
 POD_SPEC: Object = {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]}
@@ -23,16 +26,26 @@ POD_SPEC: Object = {"containers": [{"name": "main", "image": "registry.k8s.io/pa
 class Cluster:
     """What a test sees of a cluster."""
 
-    def __init__(self, minor: int = DEFAULT_MINOR, speed: float = 100.0, **options: Any) -> None:
+    def __init__(
+        self,
+        minor: int = DEFAULT_MINOR,
+        speed: float = 100.0,
+        service_networks: tuple[str, ...] = ("10.96.0.0/16",),
+        **options: Any,
+    ) -> None:
         self.registry = new_registry(minor)
         self.client = LocalClient(self.registry)
         self.clock = Clock(speed)
+        install(self.registry, service_networks)
         for name in ("default", "kube-system", "kube-node-lease"):
             self.client.create("namespaces", {"metadata": {"name": name}})
         controllers = LocalClient(self.registry, manager="kube-controller-manager")
         self.context = Context(controllers, self.registry.resources, self.clock, **options)
         self.broken: set[str] = set()
         """Names (or beginnings of names) of pods that never become ready."""
+        self.silent: set[str] = set()
+        """Nodes whose kubelet does not report."""
+        self._beats = 0
         self._addresses = iter(range(2, 60_000))
 
     async def kubelets(self) -> None:
@@ -41,6 +54,23 @@ class Cluster:
             if kind != "DELETED" and pod["spec"].get("nodeName"):
                 with contextlib.suppress(ApiError):
                     self._serve(pod)
+
+    async def heartbeats(self) -> None:
+        """Renew the lease of every node, as kubelets do every ten seconds."""
+        while True:
+            for node in self.client.list("nodes")[0]:
+                name = node["metadata"]["name"]
+                if name not in self.silent:
+                    self._renew(name)
+            await self.clock.sleep(10)
+
+    def _renew(self, name: str) -> None:
+        self._beats += 1
+        renewed = {"spec": {"holderIdentity": name, "renewTime": micro_now_text()}}
+        if self.find("leases", name, "kube-node-lease") is None:
+            self.client.create("leases", {"metadata": {"name": name}, **renewed}, "kube-node-lease")
+        else:
+            self.client.patch("leases", name, renewed, "kube-node-lease")
 
     def _serve(self, pod: Object) -> None:
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
@@ -107,6 +137,11 @@ class Cluster:
         found = [e for e in self.client.list("events")[0] if e["reason"] == reason]
         return sorted(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
+    def populated(self, manager: Manager) -> bool:
+        """Whether pods can be created: their service account is there, or nobody makes one."""
+        keeper = any(isinstance(controller, ServiceAccountController) for controller in manager.controllers)
+        return not keeper or self.find("serviceaccounts", "default") is not None
+
     async def until(self, condition: Callable[[], T | None], what: str = "") -> T:
         """Wait until something is so."""
         for _ in range(2000):
@@ -121,8 +156,9 @@ class Cluster:
         quiet, version = 0, -1
         while quiet < 5:
             await asyncio.sleep(0.004)
-            quiet = quiet + 1 if self.registry.store.version == version else 0
-            version = self.registry.store.version
+            now = self.registry.store.version - self._beats
+            quiet = quiet + 1 if now == version else 0
+            version = now
 
 
 @contextlib.asynccontextmanager
@@ -133,9 +169,9 @@ async def running(
     manager = Manager(cluster.context, tuple(controllers))
     work = [asyncio.create_task(manager.run())]
     if kubelets:
-        work.append(asyncio.create_task(cluster.kubelets()))
+        work += [asyncio.create_task(cluster.kubelets()), asyncio.create_task(cluster.heartbeats())]
     try:
-        await asyncio.wait([work[0], asyncio.create_task(manager.started.wait())], return_when="FIRST_COMPLETED")
+        await cluster.until(lambda: work[0].done() or (manager.started.is_set() and cluster.populated(manager)))
         yield cluster
         for task in work:
             if task.done():

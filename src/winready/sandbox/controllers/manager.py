@@ -9,16 +9,21 @@ from winready.sandbox.controllers.controller import Context
 from winready.sandbox.controllers.cronjob import CronJobController
 from winready.sandbox.controllers.daemonset import DaemonSetController
 from winready.sandbox.controllers.deployment import DeploymentController
+from winready.sandbox.controllers.disruption import DisruptionController
 from winready.sandbox.controllers.endpoints_legacy import EndpointsController, MirroringController
 from winready.sandbox.controllers.endpointslice import EndpointSliceController
 from winready.sandbox.controllers.garbage import GarbageCollector
 from winready.sandbox.controllers.job import JobController
 from winready.sandbox.controllers.namespaces import NamespaceController
+from winready.sandbox.controllers.nodeipam import NodeIpamController
+from winready.sandbox.controllers.nodelifecycle import NodeLifecycleController
 from winready.sandbox.controllers.podgarbage import PodGarbageCollector
 from winready.sandbox.controllers.replicaset import ReplicaSetController
 from winready.sandbox.controllers.scheduling.scheduler import Scheduler
 from winready.sandbox.controllers.serviceaccounts import ServiceAccountController
 from winready.sandbox.controllers.statefulset import StatefulSetController
+from winready.sandbox.controllers.tainteviction import TaintEvictionController
+from winready.sandbox.controllers.volumes import VolumeBinder
 
 
 class Runnable(Protocol):
@@ -45,6 +50,11 @@ CONTROLLERS: tuple[type, ...] = (
     ServiceAccountController,
     StatefulSetController,
     Scheduler,
+    DisruptionController,
+    NodeIpamController,
+    NodeLifecycleController,
+    TaintEvictionController,
+    VolumeBinder,
 )
 
 

@@ -117,7 +117,7 @@ def pod_active(pod: Object) -> bool:
     return not pod_finished(pod) and not deleting(pod)
 
 
-def with_condition(conditions: list[Object], kind: str, status: str, **fields: str) -> list[Object]:
+def with_condition(conditions: list[Object], kind: str, status: str, **fields: Any) -> list[Object]:
     """The conditions with one set; its transition time moves only when its status changes."""
     fresh: Object = {"type": kind, "status": status, "lastTransitionTime": timestamp(), **fields}
     for position, entry in enumerate(conditions):
