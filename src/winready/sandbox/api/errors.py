@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,10 +44,23 @@ def not_supported(field: str, value: object, supported: list[str]) -> FieldError
     )
 
 
+def not_found_value(field: str, value: object) -> FieldError:
+    """A reference to something that is not there."""
+    return FieldError(field, f"Not found: {_quoted(value)}", "FieldValueNotFound")
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    """A value with too many bytes."""
+    return FieldError(field, f"Too long: may not be more than {limit} bytes", "FieldValueTooLong")
+
+
+def too_many(field: str, found: int, limit: int) -> FieldError:
+    """A list with too many items."""
+    return FieldError(field, f"Too many: {found}: must have at most {limit} items", "FieldValueTooMany")
+
+
 def _quoted(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 class ApiError(Exception):
