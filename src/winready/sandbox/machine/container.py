@@ -318,6 +318,15 @@ class Container:
         process.run(program)
         return process
 
+    async def replace(
+        self, process: Process, path: str, argv: list[str], env: MutableMapping[str, str], cwd: str
+    ) -> int:
+        """Run another program in place of the one in a process, as exec(2) does; raises `ExecError`."""
+        program, _, process.argv = self._load(path, argv, cwd, env, process.identity)
+        process.env, process.cwd, process.path = Environment(self.os, env), cwd, path
+        process.command_line = commandline.join(process.argv)
+        return await program(process)
+
     def find_program(self, name: str, cwd: str, env: Mapping[str, str], who: Identity | None) -> str:
         """The file that a name means when a process is created directly, without a shell."""
         if self.os == "windows":

@@ -25,6 +25,10 @@ ABORTED = 1067
 """ERROR_PROCESS_ABORTED: a process that was terminated from outside."""
 
 
+BROKEN_PIPE = 141
+"""SIGPIPE: nobody reads the output any more."""
+
+
 class Exit(Exception):
     """Raised anywhere inside a program to end it with an exit code."""
 
@@ -131,6 +135,15 @@ class Process:
                 raise error
         return self.exit_code if self.exit_code is not None else 0
 
+    async def finish(self) -> int:
+        """Wait for the end as a parent does: if the parent is ended meanwhile, this process ends too."""
+        try:
+            return await self.wait()
+        except asyncio.CancelledError:
+            if self._task is not None:
+                self._task.cancel()
+            raise
+
     async def kill(self, code: int | None = None) -> None:
         """End the process at once."""
         if self._task is not None and not self._task.done():
@@ -213,7 +226,9 @@ class Process:
         self.memory -= size
 
     def out(self, text: str) -> None:
-        """Write text to standard output with the line ends as given."""
+        """Write text to standard output with the line ends as given; a reader that is gone ends the process."""
+        if self.stdout.closed:
+            raise Exit(BROKEN_PIPE)
         self.stdout.write(text.encode("utf-8", "surrogateescape"))
 
     def err(self, text: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from winready.sandbox.machine.process import Program
 from winready.sandbox.programs import simple
+from winready.sandbox.programs.busybox.main import busybox
 from winready.sandbox.programs.cmd.main import cmd
 from winready.sandbox.programs.network import NETWORK_PROGRAMS
 
 PROGRAMS: dict[str, Program] = {
     "cmd": cmd,
+    "busybox": busybox,
     **simple.PROGRAMS,
     **NETWORK_PROGRAMS,
 }

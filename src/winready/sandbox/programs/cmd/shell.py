@@ -344,7 +344,7 @@ class Shell:
             streams.err(f"{error.reason}\n")
             self.errorlevel = 1
             return 1
-        self.errorlevel = await child.wait()
+        self.errorlevel = await child.finish()
         return self.errorlevel
 
     def _program(self, name: str) -> str | None:

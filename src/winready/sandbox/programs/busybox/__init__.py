@@ -1,0 +1,1 @@
+"""busybox: many small tools in one program, on Linux and (busybox-w32) on Windows."""
