@@ -6,11 +6,12 @@ import asyncio
 import errno
 import secrets
 
+from winready.sandbox.api import admission
 from winready.sandbox.api.assembly import install_access, new_registry
 from winready.sandbox.api.authn import Authenticator
 from winready.sandbox.api.bootstrap import fill
 from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.identity import MASTERS, NODE_PREFIX, NODES, User
+from winready.sandbox.api.identity import AUTHENTICATED, MASTERS, NODE_PREFIX, NODES, User
 from winready.sandbox.api.kubelet import KubeletGateway
 from winready.sandbox.api.rbac import Authorizer
 from winready.sandbox.api.server import ApiServer
@@ -24,6 +25,7 @@ from winready.sandbox.state import StateError
 
 HOST = "127.0.0.1"
 SERVICE_IP = "10.96.0.1"
+CONTROLLERS = User("system:kube-controller-manager", (AUTHENTICATED,))
 SERVER_NAMES = (
     HOST,
     "::1",
@@ -43,6 +45,7 @@ class EmbeddedControlPlane:
         self.minor = minor
         self.authority = authority
         self.registry = new_registry(minor)
+        admission.install(self.registry)
         self.client = LocalClient(self.registry)
         issuer = TokenIssuer(new_key(), self.client)
         authorizer = Authorizer(self.client)
@@ -55,7 +58,8 @@ class EmbeddedControlPlane:
         )
         self.server.pages["/openid/v1/jwks"] = lambda request: issuer.jwks()
         self.server.pages["/.well-known/openid-configuration"] = lambda request: issuer.openid_configuration(self.url)
-        self._context = Context(self.client, self.registry.resources, clock, authority.certificate.decode())
+        controllers = LocalClient(self.registry, CONTROLLERS)
+        self._context = Context(controllers, self.registry.resources, clock, authority.certificate.decode())
         self.manager = Manager(self._context)
         self.port = 0
         self.work: asyncio.Task[None] | None = None

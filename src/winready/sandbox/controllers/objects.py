@@ -133,7 +133,7 @@ def template_hash(template: Object, salt: int | None = None) -> str:
     """A short stable name for a pod template."""
     text = json.dumps(template, sort_keys=True, separators=(",", ":")) + ("" if salt is None else str(salt))
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
-    return "".join(NAME_ALPHABET[int(digit)] for digit in str(number))
+    return "".join(NAME_ALPHABET[ord(digit) % len(NAME_ALPHABET)] for digit in str(number))
 
 
 def resolve_percent(value: Any, total: int, *, up: bool) -> int:
