@@ -11,6 +11,12 @@ import click
 from winready import __version__
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("winready.cli.run:run", "Verify a cluster against the standard and say Pass or Fail."),
+    "plan": ("winready.cli.plan:plan", "What a run would do, without doing it."),
+    "status": ("winready.cli.status:status", "The verdict of the last run."),
+    "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
+    "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),
+    "rbac": ("winready.cli.rbac:rbac", "The least rights that a run needs, as YAML."),
     "lint": ("winready.cli.lint:lint", "Check manifests against what Windows nodes support."),
     "sandbox": ("winready.cli.sandbox:sandbox", "A simulated hybrid cluster on loopback that needs nothing installed."),
 }

@@ -228,11 +228,11 @@ ROLES: dict[str, list[Object]] = {
 }
 
 AGGREGATED: dict[str, list[Object]] = {
-    "admin": [*EDIT, *VIEW, *ADMIN_ONLY],
+    "admin": [*ADMIN_ONLY, *EDIT, *VIEW],
     "edit": [*EDIT, *VIEW],
     "view": VIEW,
 }
-"""Roles made of others, as a controller keeps them."""
+"""Roles made of others: what the stored object shows; the authorizer gathers their rules anew each time."""
 
 LABELS: dict[str, str] = {
     "system:aggregate-to-admin": "admin",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from winready.sandbox.controllers.clusterroles import ClusterRoleAggregator
 from winready.sandbox.controllers.controller import Context
 from winready.sandbox.controllers.cronjob import CronJobController
 from winready.sandbox.controllers.daemonset import DaemonSetController
@@ -37,7 +36,6 @@ class Runnable(Protocol):
 
 
 CONTROLLERS: tuple[type, ...] = (
-    ClusterRoleAggregator,
     CronJobController,
     DaemonSetController,
     DeploymentController,

@@ -1,0 +1,79 @@
+"""What a check gets to work with: witnesses that are proven to be what they say, and a prober that remembers."""
+
+from __future__ import annotations
+
+from winready.checks.fixtures import SHARED, Service
+from winready.checks.world import World
+from winready.cluster.commands import Os
+from winready.cluster.evidence import Evidence
+from winready.cluster.failures import CheckFailed
+from winready.cluster.inventory import Node
+from winready.cluster.namespaces import Namespace
+from winready.cluster.pods import Pod
+from winready.cluster.probes import Prober
+from winready.cluster.settings import Settings
+from winready.cluster.timing import Table, Timing
+
+
+class Context:
+    """One check's view of the run."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.evidence = Evidence()
+        self.probe = Prober(self.evidence, world.settings.timing, world.began)
+
+    @property
+    def settings(self) -> Settings:
+        """What the operator decided."""
+        return self.world.settings
+
+    @property
+    def timing(self) -> Timing:
+        """Scaled time."""
+        return self.world.settings.timing
+
+    @property
+    def times(self) -> Table:
+        """The table of durations, in cluster seconds."""
+        return self.world.settings.timing.table
+
+    @property
+    def windows_nodes(self) -> list[Node]:
+        """The Windows nodes that are judged."""
+        return self.world.windows_nodes
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Every node that a NodePort must answer on."""
+        return [*self.world.windows_nodes, *self.world.fixtures.linux_nodes]
+
+    async def clients(self, os: Os) -> list[Pod]:
+        """Client pods of an OS, as witnesses."""
+        return self.witnesses(await self.world.fixtures.clients(os))
+
+    async def servers(self, os: Os) -> list[Pod]:
+        """Server pods of an OS, as witnesses."""
+        return self.witnesses(await self.world.fixtures.servers(os))
+
+    async def service(self, os: Os) -> Service:
+        """The service over the servers of an OS."""
+        return await self.world.fixtures.service(os)
+
+    async def shared_namespace(self) -> Namespace:
+        """The namespace of the shared fixtures."""
+        return await self.world.namespace(SHARED)
+
+    def witnesses(self, pods: list[Pod]) -> list[Pod]:
+        """Record pods as evidence; one that is not the Windows container it should be makes the check fail."""
+        for pod in pods:
+            self.evidence.pod(pod.fact())
+        impostors = [pod.impostor for pod in pods if pod.impostor]
+        if impostors:
+            raise CheckFailed(
+                "; ".join(impostors),
+                expected="Windows containers on Windows nodes",
+                observed=f"{len(impostors)} of {len(pods)} are not",
+                next_step="look at the container runtime and at webhooks that set a runtimeClass on that node",
+            )
+        return pods

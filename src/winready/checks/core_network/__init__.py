@@ -1,0 +1,1 @@
+"""Core.Network: basic networking between Windows and Linux pods."""

@@ -1,0 +1,76 @@
+"""NodePorts, tried on every node: a defect on one node hides from whoever tries another."""
+
+from __future__ import annotations
+
+import asyncio
+
+from winready.checks.context import Context
+from winready.checks.fixtures import Service
+from winready.cluster.commands import fetch
+from winready.cluster.failures import CheckBlocked, CheckFailed
+from winready.cluster.inventory import Node
+from winready.cluster.pods import Pod
+from winready.cluster.probes import every
+
+
+async def reach_on_every_node(
+    ctx: Context, clients: list[Pod], service: Service, names: list[str], what: str, control: list[Pod]
+) -> None:
+    """Each client reaches the service on every node but its own; blocked when no node answers anybody."""
+    pairs = [(client, node) for client in clients for node in ctx.nodes if node.name != client.node.name]
+    if not pairs:
+        raise CheckBlocked("there is no node besides the clients' own to try the NodePort on")
+    outcomes = await asyncio.gather(
+        *(_reach(ctx, client, node, service, names, what) for client, node in pairs), return_exceptions=True
+    )
+    await _record_own_nodes(ctx, clients, service, names)
+    if all(isinstance(outcome, CheckFailed) for outcome in outcomes):
+        await _require_some_answer(ctx, control, service, names)
+    await every(*(_again(outcome) for outcome in outcomes))
+
+
+async def _reach(ctx: Context, client: Pod, node: Node, service: Service, names: list[str], what: str) -> None:
+    if not node.addresses:
+        raise CheckBlocked(f"node {node.name} has no InternalIP address to try the NodePort on")
+    kind = "Windows" if node.windows else "Linux"
+    await ctx.probe.reach(
+        client,
+        node.addresses[0],
+        service.node_port,
+        names,
+        f"{what} through the NodePort of {kind} node {node.name}",
+        window=ctx.times.service_reachable,
+        hint=f"look at the service proxy and the firewall of node {node.name}",
+    )
+
+
+async def _again(outcome: BaseException | None) -> None:
+    if outcome is not None:
+        raise outcome
+
+
+async def _record_own_nodes(ctx: Context, clients: list[Pod], service: Service, names: list[str]) -> None:
+    """Whether a pod reaches the NodePort of its own node differs between Windows networks: recorded, not judged."""
+    for client in clients:
+        if client.node.addresses:
+            url = f"http://{client.node.addresses[0]}:{service.node_port}/hostname"
+            result = await ctx.probe.fetch_name(client, url, names)
+            ctx.evidence.fact(f"own node's NodePort from {client.name}", result.seen)
+
+
+async def _require_some_answer(ctx: Context, control: list[Pod], service: Service, names: list[str]) -> None:
+    """If pods of the other OS get no answer on any node either, it is the network between nodes, not Windows."""
+    for client in control:
+        for node in ctx.nodes:
+            if node.name == client.node.name or not node.addresses:
+                continue
+            url = f"http://{node.addresses[0]}:{service.node_port}/hostname"
+            result = await ctx.probe.fetch_name(client, url, names)
+            title = f"control: {client.name} tries the NodePort of {node.name}"
+            ctx.probe.record(title, result, client, fetch(client.os, url), "any answer")
+            if result.ok:
+                return
+    raise CheckBlocked(
+        f"NodePort {service.node_port} answers nobody on any node, not even pods of the other operating system",
+        next_step="look for a firewall or security group between the nodes that closes the NodePort range",
+    )

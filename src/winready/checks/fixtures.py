@@ -1,0 +1,145 @@
+"""Pods and services that many checks share: few Windows pods, started all at once, used by everyone.
+
+A client pod is never a back-end of a service it dials: with direct server return on Windows such a
+connection to itself is lost, and that says nothing about the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from winready.cluster.client import Object
+from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os
+from winready.cluster.inventory import Node
+from winready.cluster.namespaces import Namespace
+from winready.cluster.pods import Pod, netexec_container, pinned, pod_object, pod_spec
+from winready.cluster.resources import PODS, SERVICES
+
+if TYPE_CHECKING:
+    from winready.checks.world import World
+
+SHARED = "fx"
+PEERS = "peers"
+LINUX_NODES = 2
+"""Linux is the other side of a conversation, not what is judged: two nodes tell same-node from cross-node."""
+
+EXPECTED_SECONDS = {"clients": 25.0, "servers": 25.0, "services": 1.0}
+"""Cluster seconds that each fixture should take with warm images."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service and who is behind it."""
+
+    name: str
+    cluster_ip: str
+    port: int
+    node_port: int
+
+
+def service_object(name: str, selector: dict[str, str] | None, **more: Any) -> Object:
+    """A service over netexec's ports, reachable inside and through NodePorts."""
+    spec: Object = {
+        "type": "NodePort",
+        "ports": [
+            {"name": "http", "port": 80, "targetPort": NETEXEC_HTTP, "protocol": "TCP"},
+            {"name": "udp", "port": 90, "targetPort": NETEXEC_UDP, "protocol": "UDP"},
+        ],
+        **({"selector": selector} if selector else {}),
+        **more,
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def read_service(raw: Object) -> Service:
+    """A service from its API object."""
+    port = raw["spec"]["ports"][0]
+    return Service(raw["metadata"]["name"], raw["spec"]["clusterIP"], port["port"], port.get("nodePort") or 0)
+
+
+class Fixtures:
+    """Started on first use, in the background; whoever waits for one that could not be had learns why."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._makers: dict[str, Callable[[], Awaitable[Any]]] = {
+            "clients": self._make_clients,
+            "servers": self._make_servers,
+            "services": self._make_services,
+        }
+
+    def start(self, name: str) -> asyncio.Task[Any]:
+        """Begin to make a fixture, unless that has begun already."""
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.ensure_future(self._makers[name]())
+        return self._tasks[name]
+
+    async def stop(self) -> None:
+        """Give up whatever is still being made."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def clients(self, os: Os) -> list[Pod]:
+        """Client pods of an OS, one per node."""
+        return [pod for pod in await asyncio.shield(self.start("clients")) if pod.os == os]
+
+    async def servers(self, os: Os) -> list[Pod]:
+        """Server pods of an OS, at least two."""
+        return [pod for pod in await asyncio.shield(self.start("servers")) if pod.os == os]
+
+    async def service(self, os: Os) -> Service:
+        """The service over the servers of an OS."""
+        services: dict[str, Service] = await asyncio.shield(self.start("services"))
+        return services[os]
+
+    @property
+    def linux_nodes(self) -> list[Node]:
+        """The Linux nodes that carry fixtures."""
+        return self._world.linux_nodes[:LINUX_NODES]
+
+    async def _make_clients(self) -> list[Pod]:
+        world = self._world
+        places = [("wc", "windows", node) for node in world.windows_nodes]
+        places += [("lc", "linux", node) for node in self.linux_nodes]
+        return await self._make_pods(places)
+
+    async def _make_servers(self) -> list[Pod]:
+        world = self._world
+        places = [("ws", "windows", node) for node in _at_least_two(world.windows_nodes)]
+        places += [("ls", "linux", node) for node in _at_least_two(self.linux_nodes)]
+        return await self._make_pods(places)
+
+    async def _make_pods(self, places: list[tuple[str, str, Node]]) -> list[Pod]:
+        namespace = await self._world.namespace(SHARED)
+        counts: dict[str, int] = {}
+        names = []
+        for app, os, node in places:
+            counts[app] = counts.get(app, 0) + 1
+            name = f"{app}-{counts[app]}"
+            names.append(name)
+            await namespace.create(PODS, self._pod(name, app, os, node))
+        return list(await asyncio.gather(*(namespace.ready_pod(name) for name in names)))
+
+    def _pod(self, name: str, app: str, os: Any, node: Node) -> Object:
+        settings = self._world.settings
+        spec = pod_spec(os, [netexec_container(settings)], settings, [node], hostname=name, subdomain=PEERS)
+        return pod_object(name, pinned(spec, node), settings, app=app, peers="yes")
+
+    async def _make_services(self) -> dict[str, Service]:
+        namespace: Namespace = await self._world.namespace(SHARED)
+        headless = service_object(PEERS, {"peers": "yes"}, type="ClusterIP", clusterIP="None")
+        _, windows, linux = await asyncio.gather(
+            namespace.create(SERVICES, headless),
+            namespace.create(SERVICES, service_object("ws", {"app": "ws"})),
+            namespace.create(SERVICES, service_object("ls", {"app": "ls"})),
+        )
+        return {"windows": read_service(windows), "linux": read_service(linux)}
+
+
+def _at_least_two(nodes: list[Node]) -> list[Node]:
+    return nodes * 2 if len(nodes) == 1 else nodes

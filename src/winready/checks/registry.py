@@ -1,0 +1,60 @@
+"""The table of checks: each verifies one requirement and says beforehand what it needs and how long it takes."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from winready.checks.context import Context
+
+CheckFunction = Callable[["Context"], Awaitable[None]]
+_CHECKS: dict[str, Check] = {}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A function that returns when the requirement is shown and raises when it is not."""
+
+    requirement: str
+    run: CheckFunction
+    fixtures: frozenset[str]
+    expected_s: float
+    """Cluster seconds that it takes on a healthy cluster with warm images, fixtures not counted."""
+    windows_pods: int
+    """Windows pods that it starts for itself."""
+    windows_pods_per_node: int
+    """And those that it starts on every judged Windows node."""
+
+
+def check(
+    requirement: str,
+    *,
+    fixtures: tuple[str, ...] = (),
+    expected_s: float,
+    windows_pods: int = 0,
+    windows_pods_per_node: int = 0,
+) -> Callable[[CheckFunction], CheckFunction]:
+    """Register the check of a requirement."""
+
+    def register(function: CheckFunction) -> CheckFunction:
+        if requirement in _CHECKS:
+            raise ValueError(f"two checks verify {requirement}")
+        _CHECKS[requirement] = Check(
+            requirement, function, frozenset(fixtures), expected_s, windows_pods, windows_pods_per_node
+        )
+        return function
+
+    return register
+
+
+def load_checks() -> dict[str, Check]:
+    """Every check by the id of its requirement."""
+    from winready import checks
+
+    for module in pkgutil.walk_packages(checks.__path__, prefix=f"{checks.__name__}."):
+        importlib.import_module(module.name)
+    return _CHECKS

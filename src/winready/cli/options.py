@@ -1,0 +1,97 @@
+"""Options that several commands share, and the way from a user's mistake to exit code 2."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def fail(message: str, remedy: str = "", code: int = 2) -> NoReturn:
+    """Say what is wrong and what to do, and end."""
+    click.echo(f"error: {message}", err=True)
+    if remedy:
+        click.echo(f"       {remedy}", err=True)
+    sys.exit(code)
+
+
+def apply(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Put several options on a command, in the order given."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+cluster_options = apply(
+    click.option("--kubeconfig", metavar="FILE", help="Path of the kubeconfig (default: as kubectl finds it)."),
+    click.option("--context", metavar="NAME", help="Context in the kubeconfig."),
+)
+
+selection_options = apply(
+    click.option("--profile", type=click.Choice(["core", "full"]), default="core", show_default=True,
+                 help="core: the 24 requirements that decide; full: all 46."),
+    click.option("--category", "categories", multiple=True, metavar="C", help="Only this category, any letter case."),
+    click.option("--requirement", "requirements", multiple=True, metavar="ID", help="Only this requirement."),
+    click.option("--skip", multiple=True, metavar="ID", help="Leave this requirement out."),
+    click.option("--allow-disruptive", is_flag=True, help="Also verify what disturbs nodes (reboots), last."),
+    click.option("--nodes", default="10", show_default=True, metavar="N|all", help="How many Windows nodes to judge."),
+    click.option("--node-selector", "node_selectors", multiple=True, metavar="K=V",
+                 help="Judge only Windows nodes with this label."),
+)  # fmt: skip
+
+
+def parse_nodes(text: str) -> int | None:
+    """``--nodes``: a number from 1, or ``all``."""
+    if text == "all":
+        return None
+    if not text.isdigit() or int(text) < 1:
+        raise click.BadParameter(f"{text!r} is neither a number from 1 nor 'all'", param_hint="--nodes")
+    return int(text)
+
+
+def parse_node_selector(texts: tuple[str, ...]) -> dict[str, str]:
+    """``--node-selector K=V``."""
+    selector = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not key or not separator:
+            raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--node-selector")
+        selector[key] = value
+    return selector
+
+
+def parse_duration(text: str | None, option: str) -> float | None:
+    """``90``, ``90s``, ``15m`` or ``2h`` in seconds."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise click.BadParameter(f"{text!r} is not a duration; write 90s, 15m or 2h", param_hint=option)
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
+
+
+def colour_wanted() -> bool:
+    """Colour unless the environment says otherwise."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_document(document: Any, output: str) -> None:
+    """One document on standard output, as JSON or YAML."""
+    import msgspec
+
+    if output == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        return
+    import yaml
+
+    click.echo(yaml.safe_dump(msgspec.to_builtins(document), sort_keys=False, allow_unicode=True), nl=False)

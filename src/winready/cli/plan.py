@@ -1,0 +1,81 @@
+"""``winready plan``: what a run would do, without doing it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from winready.cli.options import cluster_options, fail, print_document, selection_options
+
+if TYPE_CHECKING:
+    from winready.cluster.kubeconfig import Target
+    from winready.engine.run import Options
+
+
+@click.command()
+@cluster_options
+@selection_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="Form of the plan.",
+)
+def plan(**given: Any) -> None:  # fmt: skip
+    """Show what would run, on which nodes, with which verifier, and what is blocked and why.
+
+    Changes nothing on the cluster. Exit code 0 when something would run, 3 when nothing would.
+
+    \b
+    winready plan
+    winready plan --category Core.Network --nodes all
+    """
+    from winready.cli.run import make_options
+    from winready.cluster.errors import ConfigError
+    from winready.cluster.kubeconfig import find_target
+    from winready.engine.selection import SelectionError
+
+    try:
+        target = find_target(given["kubeconfig"], given["context"])
+        code = show_plan(target, make_options(given, "plan", 1.0), given["output"])
+    except ConfigError as error:
+        fail(error.message, error.remedy)
+    except SelectionError as error:
+        fail(str(error))
+    sys.exit(code)
+
+
+def show_plan(target: Target, options: Options, output: str) -> int:
+    """Print the plan of a run; returns the exit code."""
+    from winready.cluster.errors import ClusterError
+    from winready.report.words import plan_lines
+
+    try:
+        made = asyncio.run(_make(target, options))
+    except ClusterError as error:
+        fail(error.message, error.remedy, code=3)
+    if output == "text":
+        for line in plan_lines(made, options.settings.timing.scale):
+            click.echo(line)
+    else:
+        print_document(made, output)
+    return 0 if any(item.action == "run" for item in made.requirements) else 3
+
+
+async def _make(target: Target, options: Options) -> Any:
+    from winready.cluster.client import Client
+    from winready.cluster.inventory import take_inventory
+    from winready.engine.run import plan_run
+    from winready.engine.selection import select
+    from winready.spec.loader import load_standard
+
+    specification = load_standard()
+    requirements = select(specification, options.selection)
+    async with Client.connect(target) as client:
+        inventory = await take_inventory(client, node_selector=options.node_selector)
+        return plan_run(specification, requirements, inventory, options)

@@ -1,0 +1,133 @@
+"""``winready spec``: the standard as it is implemented here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from winready.cli.options import fail, print_document
+
+output_option = click.option(
+    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True
+)
+
+
+@click.group()
+def spec() -> None:
+    """The standard as data: requirements, categories, rules.
+
+    \b
+    winready spec list
+    winready spec show core.network.dns-internal
+    winready spec coverage
+    """
+
+
+@spec.command("list")
+@click.option("--category", "categories", multiple=True, metavar="C", help="Only this category, in any letter case.")
+@output_option
+def list_requirements(categories: tuple[str, ...], output: str) -> None:
+    """List the requirements."""
+    from winready.engine.selection import Selection, SelectionError, select
+    from winready.spec.loader import load_standard
+
+    standard = load_standard()
+    try:
+        found = select(standard, Selection(profile="full", categories=list(categories)))
+    except SelectionError as error:
+        fail(str(error))
+    if output != "text":
+        print_document(found, output)
+        return
+    category = ""
+    for item in found:
+        if item.category != category:
+            category = item.category
+            click.echo(f"{category} ({standard.level(item)})")
+        click.echo(f"  {item.key:<4} {item.id}")
+        click.echo(f"       {item.statement}")
+
+
+@spec.command()
+@click.argument("requirement")
+@output_option
+def show(requirement: str, output: str) -> None:
+    """Show one requirement or rule."""
+    from winready.engine.selection import Selection, SelectionError, select
+    from winready.spec.loader import load_standard
+
+    standard = load_standard()
+    rule = next((item for item in standard.rules if item.id == requirement.casefold()), None)
+    try:
+        item: Any = rule or select(standard, Selection(requirements=[requirement]))[0]
+    except SelectionError as error:
+        fail(str(error))
+    if output != "text":
+        print_document(item, output)
+        return
+    import msgspec
+
+    for key, value in msgspec.to_builtins(item).items():
+        click.echo(f"{key:<11} {_flat(value)}")
+
+
+@spec.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+def validate(files: tuple[Path, ...]) -> None:
+    """Check specification files; every mistake with file, line and a suggestion. Exit code 2 when there are some."""
+    from winready.spec.loader import SpecificationError, load_file
+
+    wrong = False
+    for path in files:
+        try:
+            loaded = load_file(path)
+        except SpecificationError as error:
+            wrong = True
+            click.echo(str(error), err=True)
+            continue
+        click.echo(f"{path}: {len(loaded.requirements)} requirements, {len(loaded.rules)} rules, {loaded.digest}")
+    sys.exit(2 if wrong else 0)
+
+
+@spec.command()
+@output_option
+def coverage(output: str) -> None:
+    """Say which check and which upstream tests verify each requirement, and where there is none yet."""
+    from winready.checks.registry import load_checks
+    from winready.spec.loader import load_standard
+
+    checks = load_checks()
+    rows: list[dict[str, Any]] = [
+        {
+            "id": item.id,
+            "category": item.category,
+            "check": checks[item.id].run.__name__ if item.id in checks else None,
+            "upstream": [],
+        }
+        for item in load_standard().requirements
+    ]
+    if output != "text":
+        print_document({"requirements": rows, "covered": len(checks), "total": len(rows)}, output)
+        return
+    for row in rows:
+        click.echo(f"{row['id']:<60} check: {row['check'] or 'none yet':<30} upstream: none yet")
+    click.echo(f"\n{len(checks)} of {len(rows)} requirements have a verifier")
+
+
+@spec.command()
+def schema() -> None:
+    """Print the JSON Schema of specification files."""
+    from winready.spec.loader import json_schema
+
+    print_document(json_schema(), "json")
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_flat(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

@@ -1,0 +1,212 @@
+"""A namespace of a run: its pods are followed by one watch, and everything in it goes when it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from winready.cluster.client import Client, Object
+from winready.cluster.commands import system_version, windows_build
+from winready.cluster.errors import ClusterError, ExecFailed
+from winready.cluster.evidence import bounded
+from winready.cluster.failures import CheckBlocked
+from winready.cluster.inventory import Node
+from winready.cluster.pods import Pod, handle
+from winready.cluster.resources import EVENTS, NAMESPACES, PODS, Resource
+from winready.cluster.settings import Settings
+
+T = TypeVar("T")
+
+
+class Namespace:
+    """One namespace and what happens to its pods."""
+
+    def __init__(self, client: Client, settings: Settings, name: str, nodes: dict[str, Node]) -> None:
+        self.client = client
+        self.settings = settings
+        self.name = name
+        self.nodes = nodes
+        self.windows_pods: set[str] = set()
+        """Uids of every Windows pod that was ever seen here."""
+        self.misplaced: dict[str, str] = {}
+        """Pods that lost their OS field or selector on the way, and how."""
+        self.impostors: dict[str, str] = {}
+        """Pods on Windows nodes that are not Windows containers, and what gave them away."""
+        self._pods: dict[str, Object] = {}
+        self._changed = asyncio.Condition()
+        self._broken: ClusterError | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, client: Client, settings: Settings, name: str, nodes: dict[str, Node]
+    ) -> AsyncIterator[Namespace]:
+        """Create the namespace and follow its pods; removal is the run's business, at its end."""
+        labels = settings.labels(**{"pod-security.kubernetes.io/enforce": "privileged"})
+        await client.create(NAMESPACES, {"metadata": {"name": name, "labels": labels}})
+        namespace = cls(client, settings, name, nodes)
+        follower = asyncio.create_task(namespace._follow(), name=f"pods of {name}")
+        try:
+            yield namespace
+        finally:
+            follower.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await follower
+
+    async def create(self, resource: Resource, obj: Object) -> Object:
+        """Create an object here, with the run's labels."""
+        metadata = obj["metadata"]
+        labels = {**self.settings.labels(), **(metadata.get("labels") or {})}
+        return await self.client.create(resource, {**obj, "metadata": {**metadata, "labels": labels}}, self.name)
+
+    async def delete(self, resource: Resource, name: str) -> None:
+        """Ask for the deletion of an object here."""
+        await self.client.delete(resource, name, self.name)
+
+    async def ready_pod(self, name: str, *, other_than: str = "", seconds: float | None = None) -> Pod:
+        """Wait until a pod of that name is Ready (and is not the one with uid ``other_than``)."""
+        found = await self._until(
+            lambda: _ready(self._pods.get(name), other_than), seconds, lambda: self._why_not_ready(name)
+        )
+        return await self.prove(found)
+
+    async def ready_pods(self, labels: dict[str, str], count: int, *, seconds: float | None = None) -> list[Pod]:
+        """Wait until exactly ``count`` pods with these labels exist and all are Ready."""
+        found = await self._until(
+            lambda: self._all_ready(labels, count), seconds, lambda: self._why_not_all(labels, count)
+        )
+        return list(await asyncio.gather(*(self.prove(raw) for raw in found)))
+
+    async def prove(self, raw: Object) -> Pod:
+        """Make the pod's container say what it is; a Linux container on a Windows node does not get past this."""
+        pod = handle(self.client, self.settings, raw, self.nodes)
+        timing = self.settings.timing
+        end = asyncio.get_running_loop().time() + timing.deadline(timing.table.exec_ready)
+        while True:
+            try:
+                result = await pod.run(system_version(pod.os), again=False)
+                break
+            except ExecFailed as error:
+                if pod.os == "windows" and (answer := await _answers_as_linux(pod)):
+                    return self._exposed(pod, answer)
+                if asyncio.get_running_loop().time() > end:
+                    raise ExecFailed(
+                        f"pod {pod.namespace}/{pod.name} on node {pod.node.name} does not answer exec: {error.message}",
+                        f"try 'kubectl exec -n {pod.namespace} {pod.name} -- {' '.join(system_version(pod.os))}'",
+                    ) from None
+            await timing.pause(timing.table.poll)
+        answer = result.stdout.decode(errors="replace").strip()
+        if pod.os == "linux":
+            return replace(pod, build=answer)
+        build = windows_build(answer)
+        return replace(pod, build=build) if build else self._exposed(pod, answer or "nothing")
+
+    def _exposed(self, pod: Pod, answer: str) -> Pod:
+        self.impostors[pod.name] = (
+            f"pod {pod.namespace}/{pod.name} on Windows node {pod.node.name} is not a Windows container: "
+            f"asked what it is, it answers {answer!r}"
+        )
+        return replace(pod, impostor=self.impostors[pod.name])
+
+    async def _follow(self) -> None:
+        try:
+            async for event in self.client.watch(PODS, self.name):
+                async with self._changed:
+                    name = event.object["metadata"]["name"]
+                    if event.type == "DELETED":
+                        self._pods.pop(name, None)
+                    else:
+                        self._pods[name] = event.object
+                        self._note(event.object)
+                    self._changed.notify_all()
+        except ClusterError as error:
+            async with self._changed:
+                self._broken = error
+                self._changed.notify_all()
+
+    def _note(self, raw: Object) -> None:
+        name, spec = raw["metadata"]["name"], raw["spec"]
+        os = (spec.get("os") or {}).get("name")
+        selector = (spec.get("nodeSelector") or {}).get("kubernetes.io/os")
+        if os is None or selector != os:
+            self.misplaced[name] = f"spec.os is {os or 'missing'}, its selector says {selector or 'nothing'}"
+        node = self.nodes.get(spec.get("nodeName") or "")
+        if node is not None and node.windows:
+            self.windows_pods.add(raw["metadata"]["uid"])
+
+    async def _until(self, found: Callable[[], T | None], seconds: float | None, why: Callable[[], str]) -> T:
+        timing = self.settings.timing
+        limit = timing.deadline(seconds or timing.table.image_pull)
+        try:
+            async with asyncio.timeout(limit), self._changed:
+                while True:
+                    if self._broken:
+                        raise self._broken
+                    if (result := found()) is not None:
+                        return result
+                    await self._changed.wait()
+        except TimeoutError:
+            events = await self._last_events()
+            raise CheckBlocked(
+                f"{why()} (waited {seconds or timing.table.image_pull:g} s){events}",
+                next_step=f"'kubectl describe pods -n {self.name}' while the run is going on shows more",
+            ) from None
+
+    def _all_ready(self, labels: dict[str, str], count: int) -> list[Object] | None:
+        mine = self._labelled(labels)
+        ready = [raw for raw in mine if _ready(raw)]
+        return ready if len(ready) == len(mine) == count else None
+
+    def _labelled(self, labels: dict[str, str]) -> list[Object]:
+        return [raw for raw in self._pods.values() if labels.items() <= (raw["metadata"].get("labels") or {}).items()]
+
+    def _why_not_all(self, labels: dict[str, str], count: int) -> str:
+        mine = self._labelled(labels)
+        waiting = [raw["metadata"]["name"] for raw in mine if not _ready(raw)]
+        if waiting:
+            return self._why_not_ready(waiting[0])
+        return f"{len(mine)} of {count} pods with {labels} exist in {self.name}"
+
+    def _why_not_ready(self, name: str) -> str:
+        raw = self._pods.get(name)
+        if raw is None:
+            return f"pod {self.name}/{name} does not exist"
+        status = raw.get("status") or {}
+        where = f"pod {self.name}/{name} on node {raw['spec'].get('nodeName') or '(none)'}"
+        for condition in status.get("conditions") or []:
+            if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                return f"{where} is not scheduled: {condition.get('message')}"
+        for item in status.get("containerStatuses") or []:
+            waiting = (item.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+                return f"{where} does not start: {waiting['reason']}: {waiting.get('message') or ''}".rstrip(": ")
+        reason = status.get("reason") or status.get("phase") or "no status"
+        return f"{where} does not become Ready ({reason})"
+
+    async def _last_events(self) -> str:
+        with contextlib.suppress(ClusterError):
+            events = await self.client.list(EVENTS, self.name, fields="type=Warning")
+            texts = dict.fromkeys(f"{item.get('reason')}: {bounded(item.get('message') or '', 300)}" for item in events)
+            if texts:
+                return "; last warning: " + list(texts)[-1]
+        return ""
+
+
+def _ready(raw: Object | None, other_than: str = "") -> Object | None:
+    if raw is None or raw["metadata"]["uid"] == other_than or raw["metadata"].get("deletionTimestamp"):
+        return None
+    status = raw.get("status") or {}
+    ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions") or [])
+    return raw if ready and status.get("podIPs") else None
+
+
+async def _answers_as_linux(pod: Pod) -> str:
+    try:
+        result = await pod.run(system_version("linux"), again=False)
+    except ExecFailed:
+        return ""
+    return result.stdout.decode(errors="replace").strip() if result.exit_code == 0 else ""

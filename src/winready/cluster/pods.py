@@ -1,0 +1,160 @@
+"""Pods of a run: their specification for each OS, and a handle to one that runs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from winready.cluster.client import Client, Object
+from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os
+from winready.cluster.errors import ExecFailed
+from winready.cluster.evidence import PodFact
+from winready.cluster.execution import Execution
+from winready.cluster.inventory import Node
+from winready.cluster.settings import AGNHOST, PAUSE, Settings
+
+CONTAINER = "main"
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A running pod, proven or not yet proven to be what it says."""
+
+    client: Client
+    settings: Settings
+    namespace: str
+    name: str
+    uid: str
+    node: Node
+    os: Os
+    addresses: tuple[str, ...]
+    image: str
+    image_id: str
+    build: str = ""
+    """What the container answered when asked what it is; empty when it has not been asked."""
+    impostor: str = ""
+    """Why this is not the Windows container it should be; empty when it is."""
+    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4), repr=False, compare=False)
+
+    @property
+    def address(self) -> str:
+        """The first address, IPv4 where there are both."""
+        return self.addresses[0]
+
+    async def run(
+        self, command: list[str], *, seconds: float | None = None, container: str = CONTAINER, again: bool = True
+    ) -> Execution:
+        """Run a command; a broken stream is tried once more, since Windows is known to lose the end of one."""
+        timing = self.settings.timing
+        limit = timing.deadline(seconds or timing.table.exec_answer)
+        async with self._gate:
+            try:
+                return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
+            except ExecFailed:
+                if not again:
+                    raise
+            await timing.pause(timing.table.poll)
+            return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
+
+    def fact(self) -> PodFact:
+        """The pod as evidence."""
+        return PodFact(
+            namespace=self.namespace,
+            name=self.name,
+            uid=self.uid,
+            node=self.node.name,
+            os=self.os,
+            build=self.build,
+            node_build=self.node.build,
+            image=self.image,
+            image_id=self.image_id,
+            addresses=list(self.addresses),
+        )
+
+
+def netexec_container(settings: Settings, *, name: str = CONTAINER, http: int = NETEXEC_HTTP) -> Object:
+    """A server that answers with its host name over HTTP and UDP, and dials others on request."""
+    udp = NETEXEC_UDP + http - NETEXEC_HTTP
+    return {
+        "name": name,
+        "image": settings.image(AGNHOST),
+        "imagePullPolicy": "IfNotPresent",
+        # The UDP port must stay on: without it netexec never says that it is healthy.
+        "args": ["netexec", f"--http-port={http}", f"--udp-port={udp}"],
+        "ports": [{"containerPort": http, "protocol": "TCP"}, {"containerPort": udp, "protocol": "UDP"}],
+        "readinessProbe": {
+            "httpGet": {"path": "/healthz", "port": http},
+            "initialDelaySeconds": 2,
+            "periodSeconds": 3,
+            "timeoutSeconds": 10,
+            "failureThreshold": 20,
+        },
+        "resources": {"requests": {"cpu": "50m", "memory": "100Mi"}},
+    }
+
+
+def pause_container(settings: Settings, *, name: str = CONTAINER) -> Object:
+    """The cheapest container there is."""
+    return {
+        "name": name,
+        "image": settings.image(PAUSE),
+        "imagePullPolicy": "IfNotPresent",
+        "resources": {"requests": {"cpu": "10m", "memory": "50Mi"}},
+    }
+
+
+def pod_spec(os: Os, containers: list[Object], settings: Settings, nodes: list[Node], **more: Any) -> Object:
+    """A pod specification for one OS: the field that says so, and the selector that makes it true."""
+    return {
+        "os": {"name": os},
+        "nodeSelector": {"kubernetes.io/os": os},
+        "tolerations": tolerations(settings, nodes),
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 5,
+        "containers": containers,
+        **more,
+    }
+
+
+def pinned(spec: Object, node: Node) -> Object:
+    """The same specification, for one node; through the scheduler, so that its rules stay in force."""
+    hostname = node.labels.get("kubernetes.io/hostname", node.name)
+    selector = {**spec["nodeSelector"], "kubernetes.io/hostname": hostname}
+    return {**spec, "nodeSelector": selector, "tolerations": [*spec["tolerations"]]}
+
+
+def tolerations(settings: Settings, nodes: list[Node]) -> list[Object]:
+    """What the operator names, and the operator's own taints on the nodes that are meant."""
+    found: list[Object] = list(settings.tolerations)
+    for node in nodes:
+        for taint in node.taints:
+            if not taint.ours_to_tolerate:
+                continue
+            entry: Object = {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
+            if entry not in found:
+                found.append(entry)
+    return found
+
+
+def pod_object(name: str, spec: Object, settings: Settings, **labels: str) -> Object:
+    """A bare pod that carries the run's labels."""
+    return {"metadata": {"name": name, "labels": settings.labels(**labels)}, "spec": spec}
+
+
+def handle(client: Client, settings: Settings, raw: Object, nodes: dict[str, Node]) -> Pod:
+    """A handle to a pod from its API object."""
+    status = raw.get("status") or {}
+    statuses = status.get("containerStatuses") or [{}]
+    return Pod(
+        client=client,
+        settings=settings,
+        namespace=raw["metadata"]["namespace"],
+        name=raw["metadata"]["name"],
+        uid=raw["metadata"]["uid"],
+        node=nodes[raw["spec"]["nodeName"]],
+        os=cast(Os, raw["spec"]["os"]["name"]),
+        addresses=tuple(item["ip"] for item in status.get("podIPs") or []),
+        image=statuses[0].get("image") or "",
+        image_id=statuses[0].get("imageID") or "",
+    )

@@ -1,0 +1,73 @@
+"""The rights that a run needs, no more: as a role to grant, and as a list to ask for beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from winready.cluster.client import Client
+from winready.cluster.resources import ACCESS_REVIEWS
+
+RBAC = "rbac.authorization.k8s.io"
+READ = ["get", "list", "watch"]
+WRITE = [*READ, "create", "delete", "patch"]
+RULES: list[dict[str, list[str]]] = [
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": READ},
+    {"apiGroups": [""], "resources": ["nodes/proxy", "nodes/configz", "nodes/stats"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["namespaces"], "verbs": WRITE},
+    {"apiGroups": [""], "resources": ["pods", "services"], "verbs": WRITE},
+    {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"]},
+    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": READ},
+    {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": WRITE},
+    {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": READ},
+    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices", "endpointslices/restricted"], "verbs": WRITE},
+    {"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "verbs": READ},
+    {"apiGroups": [RBAC], "resources": ["clusterroles", "clusterrolebindings"], "verbs": READ},
+]
+NEEDED = (
+    ("", "nodes", "", "list"),
+    ("", "namespaces", "", "create"),
+    ("", "namespaces", "", "delete"),
+    ("", "pods", "", "create"),
+    ("", "pods", "", "watch"),
+    ("", "pods", "exec", "create"),
+    ("", "services", "", "create"),
+    ("apps", "deployments", "", "create"),
+    ("apps", "statefulsets", "", "create"),
+    ("discovery.k8s.io", "endpointslices", "", "create"),
+)
+"""What no run can do without; asked for before anything is created."""
+
+
+def manifest(name: str, namespace: str, user: str | None) -> list[dict[str, Any]]:
+    """A cluster role with the least rights, and its binding."""
+    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": RULES}
+    subject: dict[str, str] = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    if user:
+        subject = {"kind": "User", "name": user, "apiGroup": RBAC}
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+        "subjects": [subject],
+    }
+    if user:
+        return [role, binding]
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+    return [space, account, role, binding]
+
+
+async def missing_rights(client: Client) -> list[str]:
+    """The rights of `NEEDED` that the cluster does not grant us."""
+    missing = []
+    for group, resource, subresource, verb in NEEDED:
+        attributes = {"group": group, "resource": resource, "verb": verb}
+        if subresource:
+            attributes["subresource"] = subresource
+        review = await client.create(ACCESS_REVIEWS, {"spec": {"resourceAttributes": attributes}})
+        if not (review.get("status") or {}).get("allowed"):
+            name = f"{resource}/{subresource}" if subresource else resource
+            missing.append(f"{verb} {name}" + (f" ({group})" if group else ""))
+    return missing

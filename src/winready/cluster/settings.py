@@ -1,0 +1,51 @@
+"""What an operator decides about a run: where pods may go, where images come from, what outside names to ask for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from winready.cluster.timing import Timing
+
+RUN_LABEL = "winready.io/run"
+AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
+PAUSE = "registry.k8s.io/pause:3.10.2"
+EXTERNAL_NAMES = ("registry.k8s.io", "www.microsoft.com", "github.com")
+_TOLERATION = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?(?::(?P<effect>\w+))?")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a check needs to know besides the cluster itself."""
+
+    run_id: str
+    timing: Timing = field(default_factory=Timing)
+    image_registry: str = ""
+    tolerations: tuple[dict[str, Any], ...] = ()
+    air_gapped: bool = False
+    external_names: tuple[str, ...] = EXTERNAL_NAMES
+
+    def image(self, reference: str) -> str:
+        """An image, from the operator's own registry where one is given."""
+        if not self.image_registry:
+            return reference
+        return f"{self.image_registry.rstrip('/')}/{reference.partition('/')[2]}"
+
+    def labels(self, **more: str) -> dict[str, str]:
+        """The labels of everything that the run creates."""
+        return {RUN_LABEL: self.run_id, "app.kubernetes.io/managed-by": "winready", **more}
+
+
+def parse_toleration(text: str) -> dict[str, Any]:
+    """Read ``--tolerate KEY[=VALUE][:EFFECT]``."""
+    match = _TOLERATION.fullmatch(text)
+    if match is None or (match["effect"] and match["effect"] not in _EFFECTS):
+        raise ValueError(f"{text!r} is not a toleration; write KEY[=VALUE][:EFFECT], such as os=windows:NoSchedule")
+    toleration: dict[str, Any] = {"key": match["key"], "operator": "Exists"}
+    if match["value"] is not None:
+        toleration |= {"operator": "Equal", "value": match["value"]}
+    if match["effect"]:
+        toleration["effect"] = match["effect"]
+    return toleration

@@ -1,0 +1,105 @@
+"""What happens in a run, as typed events: the only thing that leaves the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from winready.cluster.inventory import Inventory
+from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.engine.plan import Plan
+from winready.engine.selection import Selection
+from winready.engine.verdict import Verdict
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """Something that happened, ``at_s`` wall seconds after the run began."""
+
+    at_s: float
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag="run-started"):
+    """A run began."""
+
+    run_id: str
+    time: str
+    tool: str
+    spec_version: str
+    spec_digest: str
+    selection: Selection
+    settings: dict[str, Any]
+
+
+class InventoryTaken(Event, frozen=True, kw_only=True, tag="inventory-taken"):
+    """The cluster was looked at."""
+
+    inventory: Inventory
+
+
+class PlanMade(Event, frozen=True, kw_only=True, tag="plan-made"):
+    """It is known what will run and what cannot."""
+
+    plan: Plan
+
+
+class FixtureReady(Event, frozen=True, kw_only=True, tag="fixture-ready"):
+    """Something that several checks share is there."""
+
+    name: str
+    seconds: float
+    windows_pods: int
+
+
+class FixtureFailed(Event, frozen=True, kw_only=True, tag="fixture-failed"):
+    """Something that several checks share could not be had."""
+
+    name: str
+    reason: str
+
+
+class RequirementStarted(Event, frozen=True, kw_only=True, tag="requirement-started"):
+    """The verification of a requirement began."""
+
+    id: str
+
+
+class RequirementFinished(Event, frozen=True, kw_only=True, tag="requirement-finished"):
+    """A requirement has its outcome."""
+
+    result: RequirementResult
+
+
+class RuleJudged(Event, frozen=True, kw_only=True, tag="rule-judged"):
+    """A rule has its outcome."""
+
+    result: RuleResult
+
+
+class CleanedUp(Event, frozen=True, kw_only=True, tag="cleaned-up"):
+    """What the run created was removed; what could not be removed is listed."""
+
+    leftovers: list[str]
+    seconds: float
+
+
+class RunFinished(Event, frozen=True, kw_only=True, tag="run-finished"):
+    """The verdict."""
+
+    verdict: Verdict
+    windows_pods: int
+    """How many Windows pods the run started."""
+
+
+AnyEvent = (
+    RunStarted
+    | InventoryTaken
+    | PlanMade
+    | FixtureReady
+    | FixtureFailed
+    | RequirementStarted
+    | RequirementFinished
+    | RuleJudged
+    | CleanedUp
+    | RunFinished
+)

@@ -1,0 +1,78 @@
+"""Running one check and turning the way it ends into an outcome. No evidence, no pass."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from winready.checks.context import Context
+from winready.checks.registry import Check
+from winready.checks.world import World
+from winready.cluster.errors import ClusterError
+from winready.cluster.evidence import Evidence
+from winready.cluster.failures import CheckBlocked, CheckFailed, NotApplicable
+from winready.engine.outcomes import Outcome, RequirementResult
+from winready.engine.plan import Planned
+
+
+async def judge_requirement(check: Check, planned: Planned, world: World) -> RequirementResult:
+    """Verify one requirement."""
+    context = Context(world)
+    start = time.monotonic()
+
+    def finish(
+        outcome: Outcome, reason: str, next_step: str = "", expected: str = "", observed: str = ""
+    ) -> RequirementResult:
+        return RequirementResult(
+            id=planned.id,
+            category=planned.category,
+            level=planned.level,
+            outcome=outcome,
+            reason=reason,
+            next_step=next_step,
+            expected=expected,
+            observed=observed,
+            duration_s=round(time.monotonic() - start, 3),
+            started_s=round(start - world.began, 3),
+            verifier=planned.verifier,
+            evidence=context.evidence,
+        )
+
+    try:
+        await check.run(context)
+    except CheckFailed as failure:
+        return finish("failed", failure.reason, failure.next_step, failure.expected, failure.observed)
+    except CheckBlocked as block:
+        return finish("blocked", block.reason, block.next_step)
+    except NotApplicable as absence:
+        return finish("not-applicable", absence.reason)
+    except ClusterError as error:
+        return finish("error", error.message, error.remedy or "look at the API server's health and run again")
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        reason = f"winready itself failed: {type(error).__name__}: {error}"
+        return finish("error", reason, "please report this with the run's journal")
+    return _with_proof(context.evidence, finish)
+
+
+def _with_proof(evidence: Evidence, finish: Callable[..., RequirementResult]) -> RequirementResult:
+    witnesses = [pod for pod in evidence.pods if pod.os == "windows" and pod.build]
+    if not witnesses or not any(probe.ok for probe in evidence.probes):
+        return finish("error", "the check ended without proof that a Windows container took part", "please report this")
+    nodes = sorted({pod.node for pod in witnesses})
+    return finish("passed", f"shown on {', '.join(nodes)}")
+
+
+def unjudged(planned: Planned, outcome: Outcome, reason: str, next_step: str = "") -> RequirementResult:
+    """The result of a requirement that was never started, or never finished."""
+    return RequirementResult(
+        id=planned.id,
+        category=planned.category,
+        level=planned.level,
+        outcome=outcome,
+        reason=reason,
+        next_step=next_step,
+        verifier=planned.verifier,
+    )

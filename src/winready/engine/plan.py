@@ -1,0 +1,147 @@
+"""The plan: what runs where, what cannot be judged and why, and how long it should take.
+
+Made from the specification, the inventory and the table of checks alone; it changes nothing on the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from winready.checks.registry import Check
+from winready.cluster.inventory import Inventory, Node
+from winready.spec.model import Requirement, Specification
+from winready.spec.versions import Version
+
+DEFAULT_NODES = 10
+"""How many Windows nodes are judged unless ``--nodes`` says otherwise."""
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One selected requirement and what will become of it."""
+
+    id: str
+    category: str
+    level: str
+    action: Literal["run", "blocked", "not-applicable"]
+    reason: str = ""
+    next_step: str = ""
+    verifier: str = ""
+    fixtures: list[str] = []
+    expected_s: float = 0.0
+    """Cluster seconds, fixtures not counted."""
+    windows_pods: int = 0
+    disruptive: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run will do."""
+
+    windows_nodes: list[str]
+    linux_nodes: list[str]
+    nodes_left_out: dict[str, str]
+    requirements: list[Planned]
+    fixtures: dict[str, float]
+    """Shared fixtures and the cluster seconds each should take."""
+    critical_path: list[str]
+    expected_s: float
+    """Cluster seconds along the critical path: no order of the work could be shorter."""
+    windows_pods: int
+
+
+def make_plan(
+    specification: Specification,
+    requirements: Sequence[Requirement],
+    inventory: Inventory,
+    checks: Mapping[str, Check],
+    fixture_seconds: Mapping[str, float],
+    *,
+    nodes: int | None = DEFAULT_NODES,
+    allow_disruptive: bool = False,
+) -> Plan:
+    """Decide for every selected requirement whether and how it is verified. ``nodes=None`` judges all nodes."""
+    windows, linux = inventory.usable("windows"), inventory.usable("linux")
+    left_out = {node.name: node.unusable for node in inventory.nodes if node.unusable}
+    if nodes is not None and len(windows) > nodes:
+        left_out |= {node.name: f"only {nodes} Windows nodes are judged (--nodes)" for node in windows[nodes:]}
+        windows = windows[:nodes]
+    planned = [
+        _planned(specification, item, inventory, windows, linux, checks.get(item.id), allow_disruptive)
+        for item in requirements
+    ]
+    running = [item for item in planned if item.action == "run"]
+    fixtures = {name: fixture_seconds[name] for item in running for name in item.fixtures}
+    path, expected = _critical_path(running, fixtures)
+    # Long work first: what bounds the run starts before what fits beside it.
+    planned.sort(key=lambda item: (item.disruptive, item.action != "run", -item.expected_s))
+    return Plan(
+        windows_nodes=[node.name for node in windows],
+        linux_nodes=[node.name for node in linux],
+        nodes_left_out=left_out,
+        requirements=planned,
+        fixtures=fixtures,
+        critical_path=path,
+        expected_s=expected,
+        windows_pods=sum(item.windows_pods for item in running),
+    )
+
+
+def _planned(
+    specification: Specification,
+    item: Requirement,
+    inventory: Inventory,
+    windows: Sequence[Node],
+    linux: Sequence[Node],
+    check: Check | None,
+    allow_disruptive: bool,
+) -> Planned:
+    base = Planned(
+        id=item.id,
+        category=item.category,
+        level=specification.level(item),
+        action="run",
+        disruptive=item.disruptive,
+    )
+    version = Version.parse(inventory.version)
+    for feature in item.needs.features:
+        if feature in inventory.missing:
+            return _without(base, "not-applicable", inventory.missing[feature])
+    if version not in item.versions:
+        return _without(base, "not-applicable", f"it applies to Kubernetes {item.versions}, this is {version}")
+    if check is None:
+        return _without(base, "blocked", "winready has no check for it yet", "'winready spec coverage' lists them")
+    for os, have, need in (("Windows", windows, item.needs.windows), ("Linux", linux, item.needs.linux)):
+        if len(have) < need:
+            reason = f"it needs {need} usable {os} node{'s' if need > 1 else ''}, the cluster has {len(have)}"
+            return _without(base, "blocked", reason, "'kubectl get nodes' shows what keeps nodes from being used")
+    if item.disruptive and not allow_disruptive:
+        return _without(base, "blocked", "it disturbs nodes and was not allowed", "add --allow-disruptive")
+    return msgspec.structs.replace(
+        base,
+        verifier="native",
+        fixtures=sorted(check.fixtures),
+        expected_s=check.expected_s,
+        windows_pods=check.windows_pods + check.windows_pods_per_node * len(windows),
+    )
+
+
+def _without(base: Planned, action: Literal["blocked", "not-applicable"], reason: str, next_step: str = "") -> Planned:
+    return msgspec.structs.replace(base, action=action, reason=reason, next_step=next_step)
+
+
+def _critical_path(running: Sequence[Planned], fixtures: Mapping[str, float]) -> tuple[list[str], float]:
+    """The longest chain that no order could shorten: the slowest fixture of a check and then the check itself."""
+    best: tuple[list[str], float] = ([], 0.0)
+    serial = sum(item.expected_s for item in running if item.disruptive)
+    for item in running:
+        if item.disruptive:
+            continue
+        slowest = max(item.fixtures, key=lambda name: fixtures[name], default=None)
+        chain = [*([f"fixture {slowest}"] if slowest else []), item.id]
+        seconds = (fixtures[slowest] if slowest else 0.0) + item.expected_s
+        if seconds > best[1]:
+            best = (chain, seconds)
+    disruptive = [item.id for item in running if item.disruptive]
+    return [*best[0], *disruptive], best[1] + serial

@@ -1,0 +1,80 @@
+"""The verdict: Pass or Fail by the rules of the standard, computed from outcomes alone.
+
+Pure on purpose: the same outcomes always give the same verdict, so that anyone can compute it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.spec.model import Specification
+
+MAY_BE_AIR_GAPPED = "core.network.dns-external"
+EXIT_PASS, EXIT_FAILED, EXIT_USAGE, EXIT_BLOCKED, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Pass or Fail, over how much of the standard, and why."""
+
+    verdict: Literal["Pass", "Fail"]
+    scope: Literal["complete", "partial"]
+    exit_code: int
+    core_selected: int
+    core_total: int
+    reasons: list[str]
+    """What kept the run from passing, one line each; empty for a Pass."""
+
+    def __str__(self) -> str:
+        if self.scope == "complete":
+            return self.verdict
+        return f"{self.verdict} (partial: {self.core_selected} of {self.core_total} core requirements)"
+
+
+def judge(
+    specification: Specification,
+    results: Sequence[RequirementResult],
+    rules: Sequence[RuleResult],
+    *,
+    air_gapped: bool = False,
+    interrupted: bool = False,
+) -> Verdict:
+    """Judge a run. Nothing selected, nothing run or anything left unjudged never passes."""
+    core = [item.id for item in specification.requirements if specification.level(item) == "core"]
+    judged = {result.id for result in results}
+    failed: list[str] = []
+    unjudged: list[str] = []
+    for result in results:
+        if result.level == "advisory" or result.outcome == "passed":
+            continue
+        if result.outcome == "not-applicable" and _may_not_apply(result, air_gapped):
+            continue
+        (failed if result.outcome == "failed" else unjudged).append(f"{result.id} {result.outcome}: {result.reason}")
+    for rule in rules:
+        if rule.gates != "run" or rule.outcome in ("passed", "not-applicable") or rule.waived_by:
+            continue
+        (failed if rule.outcome == "failed" else unjudged).append(f"{rule.id} {rule.outcome}: {rule.reason}")
+    if not any(result.outcome == "passed" for result in results):
+        unjudged.append("nothing was verified")
+    selected = sum(1 for requirement_id in core if requirement_id in judged)
+    reasons = [*failed, *unjudged]
+    exit_code = EXIT_FAILED if failed else EXIT_BLOCKED if unjudged else EXIT_PASS
+    if interrupted:
+        reasons, exit_code = ["the run was interrupted", *reasons], EXIT_INTERRUPTED
+    return Verdict(
+        verdict="Fail" if reasons else "Pass",
+        scope="complete" if selected == len(core) else "partial",
+        exit_code=exit_code,
+        core_selected=selected,
+        core_total=len(core),
+        reasons=reasons,
+    )
+
+
+def _may_not_apply(result: RequirementResult, air_gapped: bool) -> bool:
+    if result.level == "core":
+        return air_gapped and result.id == MAY_BE_AIR_GAPPED
+    return True

@@ -1,0 +1,89 @@
+"""JUnit: one case per requirement and per rule, with the failure text, fit for any reader of such files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.report.record import Record
+
+NAME = "junit.xml"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(record: Record) -> str:
+    """The run as a JUnit document."""
+    cases = [_requirement(item) for item in record.requirements] + [_rule(item) for item in record.rules]
+    outcomes = [item.outcome for item in record.requirements]
+    outcomes += ["passed" if item.waived_by else item.outcome for item in record.rules if item.gates == "run"]
+    properties = {
+        "winready.run": record.run_id,
+        "winready.verdict": record.verdict_text,
+        "winready.tool": record.tool,
+        "winready.spec": record.spec.get("digest", ""),
+        "kubernetes.version": record.cluster.version if record.cluster else "",
+    }
+    counts = {
+        "tests": len(cases),
+        "failures": outcomes.count("failed"),
+        "errors": outcomes.count("blocked") + outcomes.count("error"),
+        "skipped": outcomes.count("not-applicable"),
+    }
+    attributes = " ".join(f'{name}="{value}"' for name, value in counts.items()) + f' time="{record.duration_s:.3f}"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuites name="winready" {attributes}>',
+        f'<testsuite name="winready" {attributes} timestamp={_attribute(record.started)}>',
+        "<properties>",
+        *(f"<property name={_attribute(name)} value={_attribute(value)}/>" for name, value in properties.items()),
+        "</properties>",
+        *cases,
+        "</testsuite>",
+        "</testsuites>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write(record: Record, folder: Path) -> None:
+    """Write ``junit.xml`` into the run's folder."""
+    (folder / NAME).write_text(render(record), encoding="utf-8")
+
+
+def _requirement(item: RequirementResult) -> str:
+    head = f'<testcase classname={_attribute(item.category)} name={_attribute(item.id)} time="{item.duration_s:.3f}">'
+    parts = [item.reason]
+    for title, text in (("expected", item.expected), ("observed", item.observed), ("next step", item.next_step)):
+        if text:
+            parts.append(f"{title}: {text}")
+    failed_probes = [f"{probe.title}: {probe.observed}" for probe in item.evidence.probes if not probe.ok]
+    parts += failed_probes[:20]
+    return head + _body(item.outcome, item.reason, "\n".join(parts), advisory=item.level == "advisory") + "</testcase>"
+
+
+def _rule(item: RuleResult) -> str:
+    head = f'<testcase classname="Rules" name={_attribute(item.id)} time="0.000">'
+    outcome = "passed" if item.waived_by or item.gates != "run" else item.outcome
+    return head + _body(outcome, item.reason, item.reason) + "</testcase>"
+
+
+def _body(outcome: str, reason: str, text: str, *, advisory: bool = False) -> str:
+    if outcome == "passed":
+        return f"<system-out>{_text(text)}</system-out>"
+    if outcome == "not-applicable" or advisory:
+        return f"<skipped message={_attribute(f'{outcome}: {reason}')}/>"
+    tag = "failure" if outcome == "failed" else "error"
+    return f"<{tag} type={_attribute(outcome)} message={_attribute(reason)}>{_text(text)}</{tag}>"
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _text(text: str) -> str:
+    return escape(_clean(text))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_clean(text))

@@ -1,0 +1,101 @@
+"""A run in words: the lines that a terminal, a log and a summary share."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.engine.plan import Plan
+from winready.report.record import Record
+
+MARKS = {"passed": "✓", "failed": "✗", "blocked": "■", "not-applicable": "-", "error": "!"}
+STYLES = {"passed": "green", "failed": "red", "blocked": "yellow", "not-applicable": "dim", "error": "magenta"}
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def result_line(result: RequirementResult) -> str:
+    """One finished requirement."""
+    text = f"{MARKS[result.outcome]} {result.id:<48} {result.outcome:<14} {duration(result.duration_s):>8}"
+    return text if result.outcome == "passed" else f"{text}  {_short(result.reason)}"
+
+
+def _short(text: str, limit: int = 160) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def cluster_lines(record: Record) -> list[str]:
+    """The cluster, a line per node."""
+    if record.cluster is None:
+        return []
+    lines = [f"Kubernetes {record.cluster.version} at {record.cluster.server}"]
+    for node in record.cluster.nodes:
+        note = f"  not used: {node.unusable}" if node.unusable else ""
+        lines.append(f"  {node.name:<20} {node.os:<8} {node.build:<14} {node.runtime}{note}")
+    return lines
+
+
+def summary_lines(record: Record) -> list[tuple[str, str]]:
+    """What a person wants to know at the end: (style, line)."""
+    lines: list[tuple[str, str]] = []
+    counts = Counter(item.outcome for item in record.requirements)
+    lines.append(("", ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "nothing was run"))
+    for same in _by_reason(record.requirements):
+        lines += _explained(same)
+    for rule in record.rules:
+        if rule.outcome != "passed":
+            lines.append(_rule_line(rule))
+    for left in record.leftovers:
+        lines.append(("yellow", f"left behind on the cluster: {left}; 'winready cleanup' tries again"))
+    lines.append(("bold green" if record.verdict == "Pass" else "bold red", record.verdict_text))
+    return lines
+
+
+def _by_reason(results: list[RequirementResult]) -> list[list[RequirementResult]]:
+    """What did not pass, with results that one reason explains put together: failures first."""
+    groups: dict[tuple[str, str], list[RequirementResult]] = {}
+    for item in results:
+        if item.outcome in ("failed", "error", "blocked"):
+            groups.setdefault((item.outcome, item.reason), []).append(item)
+    return sorted(groups.values(), key=lambda same: ("failed", "error", "blocked").index(same[0].outcome))
+
+
+def _explained(same: list[RequirementResult]) -> list[tuple[str, str]]:
+    first = same[0]
+    lines = [(STYLES[first.outcome], f"{MARKS[first.outcome]} {item.id} {item.outcome}") for item in same]
+    lines.append(("", f"    {first.reason}"))
+    if first.next_step:
+        lines.append(("dim", f"    next step: {first.next_step}"))
+    return lines
+
+
+def _rule_line(rule: RuleResult) -> tuple[str, str]:
+    waived = f" (waived by {rule.waived_by})" if rule.waived_by else ""
+    return STYLES[rule.outcome], f"{MARKS[rule.outcome]} {rule.id} {rule.outcome}{waived}: {rule.reason}"
+
+
+def plan_lines(plan: Plan, scale: float) -> list[str]:
+    """A plan as a table."""
+    lines = [
+        f"Windows nodes judged: {', '.join(plan.windows_nodes) or 'none'}",
+        f"Linux nodes beside them: {', '.join(plan.linux_nodes) or 'none'}",
+    ]
+    lines += [f"left out: {name}: {why}" for name, why in plan.nodes_left_out.items()]
+    lines += ["", f"{'requirement':<50} {'action':<15} {'verifier':<9} {'takes':>12}  Windows pods"]
+    for item in plan.requirements:
+        takes = duration(item.expected_s) if item.action == "run" else ""
+        pods = str(item.windows_pods) if item.action == "run" else ""
+        lines.append(f"{item.id:<50} {item.action:<15} {item.verifier:<9} {takes:>12}  {pods:>12}".rstrip())
+        if item.reason:
+            lines.append(f"    {item.reason}" + (f"; {item.next_step}" if item.next_step else ""))
+    lines += ["", f"critical path: {' -> '.join(plan.critical_path) or 'nothing to run'}"]
+    expected = f"expected time: {duration(plan.expected_s)} with warm images"
+    if scale != 1:
+        expected += f", {duration(plan.expected_s / scale)} at time scale {scale:g}"
+    return [*lines, expected]
