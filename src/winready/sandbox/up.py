@@ -8,6 +8,7 @@ import os
 from types import TracebackType
 from typing import Any, Self
 
+from winready.sandbox import addons
 from winready.sandbox.api.identity import ADMIN, MASTERS, User
 from winready.sandbox.apiclient import Access, ApiClient, Transport
 from winready.sandbox.clock import Clock
@@ -101,6 +102,7 @@ class Sandbox:
         self._join_network()
         self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
         await self._start_nodes(self._transport)
+        await addons.install(self._api, version=f"v1.{self.plan.minor}.0", domain=self.fabric.domain)
         self._write_kubeconfig()
         await self.control.start(self.place.control)
 

@@ -162,10 +162,11 @@ def windows_hostprocess() -> Directory:
     return root
 
 
-def windows_daemon() -> Directory:
-    """A system component on a Windows node."""
+def windows_agents() -> Directory:
+    """The agents that a Windows node runs as HostProcess containers."""
     root = windows_hostprocess()
-    root.make("C:/daemon.exe", program_file("windows", "daemon"))
+    root.make("C:/kube-proxy/kube-proxy.exe", program_file("windows", "kube-proxy"))
+    root.make("C:/CalicoWindows/calico-node.exe", program_file("windows", "calico-node"))
     return root
 
 
@@ -239,7 +240,7 @@ _BUILDERS: dict[str, Callable[[], Directory]] = {
     "windows-pause": windows_pause,
     "windows-resource-consumer": windows_resource_consumer,
     "windows-hostprocess": windows_hostprocess,
-    "windows-daemon": windows_daemon,
+    "windows-agents": windows_agents,
     "windows-host": windows_host,
     "alpine": alpine,
     "linux-agnhost": linux_agnhost,
@@ -248,4 +249,6 @@ _BUILDERS: dict[str, Callable[[], Directory]] = {
     "linux-coredns": lambda: linux_program("/coredns", "coredns"),
     "linux-resource-consumer": lambda: linux_program("/consumer", "consumer", base="alpine"),
     "linux-daemon": lambda: linux_program("/daemon", "daemon", base="alpine"),
+    "linux-kube-proxy": lambda: linux_program("/usr/local/bin/kube-proxy", "kube-proxy"),
+    "linux-calico-node": lambda: linux_program("/bin/calico-node", "calico-node", base="alpine"),
 }

@@ -145,7 +145,9 @@ _PAUSE_TAGS = {
 }
 _EACH_BUILD = {suffix: (suffix,) for suffix in _THREE} | {"ltsc2019": ("1809",), "latest": _THREE}
 _DAEMON = Variant("linux-daemon", 60 * MEBIBYTE, entrypoint=("/daemon",), env=_LINUX_PATH)
-_WINDOWS_DAEMON = Variant("windows-daemon", 80 * MEBIBYTE, _ADMIN, ("/daemon.exe",), cwd="C:\\")
+_KUBE_PROXY = Variant("linux-kube-proxy", 30 * MEBIBYTE, entrypoint=("/usr/local/bin/kube-proxy",), env=_LINUX_PATH)
+_CALICO_NODE = Variant("linux-calico-node", 140 * MEBIBYTE, entrypoint=("/bin/calico-node",), env=_LINUX_PATH)
+_WINDOWS_AGENTS = Variant("windows-agents", 80 * MEBIBYTE, _ADMIN, cwd="C:\\")
 
 FAMILIES = {
     family.name: family
@@ -208,12 +210,12 @@ FAMILIES = {
             None,
             Variant("windows-hostprocess", 8 * 1024, _ADMIN, (), ("cmd.exe",), cwd="C:\\"),
         ),
-        Family("kube-proxy", {"*": ("*",)}, _DAEMON, _WINDOWS_DAEMON),
-        Family("node", {"*": ()}, _DAEMON),
+        Family("kube-proxy", {"*": ("*",)}, _KUBE_PROXY, _WINDOWS_AGENTS),
+        Family("node", {"*": ()}, _CALICO_NODE),
         Family("cni", {"*": ()}, _DAEMON),
         Family("kube-controllers", {"*": ()}, _DAEMON),
-        Family("node-windows", {"*": ("*",)}, None, _WINDOWS_DAEMON),
-        Family("cni-windows", {"*": ("*",)}, None, _WINDOWS_DAEMON),
+        Family("node-windows", {"*": ("*",)}, None, _WINDOWS_AGENTS),
+        Family("cni-windows", {"*": ("*",)}, None, _WINDOWS_AGENTS),
     )
 }
 

@@ -45,6 +45,9 @@ class PolicyEngine:
         self._rng = rng
         self._active: dict[Key, Obj] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._agents = 0
+        self.running = True
+        """False once the last policy agent has ended: what is in force stays, changes wait."""
         view.on_policies(self._changed)
 
     def close(self) -> None:
@@ -54,6 +57,17 @@ class PolicyEngine:
             self._timer.cancel()
             self._timer = None
 
+    def start(self) -> None:
+        """A policy agent came up."""
+        self._agents += 1
+        self.running = True
+        self._changed()
+
+    def stop(self) -> None:
+        """A policy agent is gone."""
+        self._agents -= 1
+        self.running = self._agents > 0
+
     def _changed(self) -> None:
         if self._timer is None:
             delay = self._clock.wall(self._rng.uniform(*DELAY[self._os]))
@@ -62,6 +76,8 @@ class PolicyEngine:
     def sync(self) -> None:
         """Put what the API says now in force."""
         self._timer = None
+        if not self.running:
+            return
         kept = self._active if self._defects.never_removed else {}
         self._active = {**kept, **self._view.objects["networkpolicies"]}
 

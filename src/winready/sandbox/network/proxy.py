@@ -71,8 +71,9 @@ class ServiceProxy:
         self._dirty: set[Key] = set(catalog.keys())
         self._sync_timer: asyncio.TimerHandle | None = None
         self._resync_timer: asyncio.TimerHandle | None = None
+        self._agents = 0
         self.running = True
-        """False while no kube-proxy process runs: the tables stay, changes wait."""
+        """False once the last kube-proxy process has ended: the tables stay, changes wait."""
         view.on_services(self._changed)
 
     def close(self) -> None:
@@ -87,12 +88,14 @@ class ServiceProxy:
 
     def start(self) -> None:
         """A kube-proxy process came up: it programs everything anew."""
+        self._agents += 1
         self.running = True
         self.refresh()
 
     def stop(self) -> None:
-        """The kube-proxy process is gone."""
-        self.running = False
+        """A kube-proxy process is gone."""
+        self._agents -= 1
+        self.running = self._agents > 0
 
     def refresh(self) -> None:
         """Program every service again at the next sync."""

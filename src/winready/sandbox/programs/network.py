@@ -9,15 +9,18 @@ from winready.sandbox.programs.curl import curl
 from winready.sandbox.programs.dns_tools import busybox_nslookup, dig, nslookup, windows_nslookup
 from winready.sandbox.programs.nc import nc
 from winready.sandbox.programs.nginx import nginx
+from winready.sandbox.programs.node_agents import calico_node, kube_proxy
 from winready.sandbox.programs.ping import ping
 from winready.sandbox.programs.wget import wget
 from winready.sandbox.programs.wincat import wincat
 
 NETWORK_PROGRAMS: dict[str, Program] = {
     "agnhost": agnhost,
+    "calico-node": calico_node,
     "coredns": coredns,
     "curl": curl,
     "dig": dig,
+    "kube-proxy": kube_proxy,
     "nc": nc,
     "nginx": nginx,
     "nslookup": nslookup,
