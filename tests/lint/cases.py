@@ -111,6 +111,7 @@ NOT_IN = {
     "ingress": [{"from": [{"podSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]}}]}]
 }
 BETA = {"nodeSelector": {"kubernetes.io/os": None, "beta.kubernetes.io/os": "windows"}}
+POD_AS_TEXT = "apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{{name: a, workingDir: {}}}]}}"
 RESTRICTED = namespace(enforce="restricted")
 
 CASES: dict[str, Case] = {
@@ -359,12 +360,7 @@ CASES: dict[str, Case] = {
         pod(container(command=["powershell", "-c", "echo $host"])),
         pod(container(command=["cmd", "$(HOST)"])),
     ),
-    "path-yaml-escape": Case(
-        'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: b, workingDir: "C:\\temp"}]}',
-        (
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: b, workingDir: 'C:\\temp'}]}",
-        ),
-    ),
+    "path-yaml-escape": Case(POD_AS_TEXT.format(r'"C:\temp"'), (POD_AS_TEXT.format(r"'C:\temp'"),)),
     "cmd-argument-quoting": windows(container(args=['say "hello"']), pod(container(args=["say hello"]))),
     "hpc-gate": Case(host_process(), (pod(), pod(secure(windowsOptions={"hostProcess": False})))),
     "hpc-all-containers": Case(
