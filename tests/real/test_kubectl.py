@@ -41,6 +41,11 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.53"
 
 
+def on(system: str) -> str:
+    """What ``kubectl run`` needs to put a pod on an operating system."""
+    return json.dumps({"spec": {"nodeSelector": {"kubernetes.io/os": system}}}, separators=(",", ":"))
+
+
 @dataclass(frozen=True)
 class Step:
     """One call of kubectl and what it must print (a regular expression over output and errors)."""
@@ -140,7 +145,7 @@ CASES: dict[str, list[Step]] = {
         Step("get rs -l app=web", r" 3 +3 +3 "),
         Step("describe deployment web", r"(?s)ScalingReplicaSet.*Scaled up replica set"),
         Step("delete deployment web --timeout=30s", "deleted"),
-        Step("get pods", "No resources found"),
+        Step("wait --for=delete pod -l app=web --timeout=30s"),
     ],
     "service": [
         Step("apply -f -", "created", DEPLOYMENT),
@@ -199,14 +204,23 @@ CASES: dict[str, list[Step]] = {
         Step("top nodes", r"Metrics API not available", code=1),
     ],
     "logs-exec-cp": [
-        Step(f"run shell --image={AGNHOST} -- netexec", "created"),
+        Step(f"run shell --image={AGNHOST} --overrides={on('linux')} -- netexec", "created"),
         Step("wait --for=condition=Ready pod/shell --timeout=30s", "condition met"),
-        Step("exec shell -- cat /etc/os-release", r"(?i)name="),
+        Step("exec shell -- hostname", r"\Ashell\n\Z"),
+        Step("exec shell -- cat /nowhere", r"No such file or directory", code=1),
         Step("exec shell -- sh -c 'exit 7'", r"exit code 7", code=7),
         Step("exec -i shell -- cat", r"\Ahello\n\Z", "hello\n"),
         Step("logs shell", ""),
         Step("logs shell -c nope", r"container nope is not valid for pod shell", code=1),
         Step("exec nope -- true", r'pods "nope" not found', code=1),
+    ],
+    "windows": [
+        Step(f"run shell --image={AGNHOST} --overrides={on('windows')} -- netexec", "created"),
+        Step("wait --for=condition=Ready pod/shell --timeout=60s", "condition met"),
+        Step("get pod shell -o wide", r" windows-\d "),
+        Step("exec shell -- cmd /c ver", r"Microsoft Windows \[Version 10\.0\.20348\.\d+\]"),
+        Step("exec shell -- cmd /c 'exit 3'", "exit code 3", code=3),
+        Step("exec shell -- cmd /c 'type C:\\nowhere'", r"cannot find the file", code=1),
     ],
 }
 
