@@ -35,12 +35,23 @@ from winready.sandbox.network.endpoint import AddressInUse, NetworkError
 from winready.sandbox.network.fabric import Fabric
 from winready.sandbox.nodes.fleet import Fleet
 from winready.sandbox.nodes.kubelet import Kubelet, Settings
+from winready.sandbox.nodes.pods import PodWorker
 from winready.sandbox.pki import Authority, new_key, server_context
 from winready.sandbox.streams import Connection
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 TOKEN = "admin-token"
 Object = dict[str, Any]
+
+
+class LeapingClock(Clock):
+    """A clock that tests can put forward; what sleeps already is not woken."""
+
+    leaped = 0.0
+
+    def now(self) -> float:
+        """Cluster seconds, leaps included."""
+        return super().now() + self.leaped
 
 
 async def agnhost(process: Process) -> int:
@@ -140,7 +151,7 @@ class Cluster:
     fleet: Fleet
     fabric: Fabric
     egress: Egress
-    clock: Clock
+    clock: LeapingClock
     url: str
     ca: str
     http: aiohttp.ClientSession
@@ -161,6 +172,10 @@ class Cluster:
     async def pod(self, name: str) -> Object:
         """A pod as the API has it."""
         return await self.client.get("pods", name, "default")
+
+    def worker(self, obj: Object) -> PodWorker:
+        """Who works on a pod."""
+        return self.node(obj["spec"]["nodeName"]).workers[obj["metadata"]["uid"]]
 
     async def until(self, name: str, condition: Callable[[Object], Any], limit: float = 20.0) -> Object:
         """Wait until a pod is as wanted; fails with what it is instead."""
@@ -268,14 +283,20 @@ def pod(name: str, *words: str, node: str = "linux-1", container: Object | None 
         "kind": "Pod",
         "apiVersion": "v1",
         "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},
-        "spec": {"nodeName": node, "containers": [main], "terminationGracePeriodSeconds": 5, **spec},
+        "spec": {
+            "nodeName": node,
+            "containers": [main],
+            "serviceAccountName": "default",
+            "terminationGracePeriodSeconds": 5,
+            **spec,
+        },
     }
 
 
 @contextlib.asynccontextmanager
 async def small_cluster(speed: float = 100.0, settings: Settings | None = None) -> AsyncIterator[Cluster]:
     """One Linux node, two Windows nodes (Server 2022 and 2019), images already pulled."""
-    clock, egress, registry, authority = Clock(speed), Egress(), new_registry(), Authority()
+    clock, egress, registry, authority = LeapingClock(speed), Egress(), new_registry(), Authority()
     objects = LocalClient(registry)
     issuer = TokenIssuer(new_key(), objects)
     authorizer, authenticator = Authorizer(objects), Authenticator(issuer)

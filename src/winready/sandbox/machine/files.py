@@ -61,6 +61,8 @@ class Handle:
 
     def write(self, data: bytes) -> None:
         """Append to what is there (opening for `w` has emptied it)."""
+        if self.fs.spoil is not None:
+            data = self.fs.spoil(self.parts, data)
         self.file.data += data
         self.file.mtime = time.time()
 
@@ -81,6 +83,8 @@ class FileSystem:
         self.shares: Callable[[str, str, Identity | None], Directory] | None = None
         """How `\\\\server\\share` is reached, if it is."""
         self.read_only_root = False
+        self.spoil: Callable[[Parts, bytes], bytes] | None = None
+        """What a bad disk makes of bytes that are written at a path."""
         self._mounts: dict[Parts, Mount] = {}
 
     def mount(self, path: str, node: Node, *, read_only: bool = False) -> None:

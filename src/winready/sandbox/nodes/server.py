@@ -141,7 +141,8 @@ class _Answers:
             return unsubscribe
 
         stdin = instance.process.stdin if _true(request, "input") and run.spec.get("stdin") else None
-        return await streaming.serve_attach(request, listen, stdin, instance.process.wait)
+        once = bool(run.spec.get("stdinOnce"))
+        return await streaming.serve_attach(request, listen, stdin, instance.process.wait, stdin_once=once)
 
     async def _port_forward(self, request: web.Request) -> web.StreamResponse:
         worker = self._worker(request)

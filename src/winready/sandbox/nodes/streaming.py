@@ -146,6 +146,8 @@ async def serve_attach(
     listen: Callable[[Callable[[int, bytes], None]], Callable[[], None]],
     stdin: Pipe | None,
     ended: Callable[[], Awaitable[int]],
+    *,
+    stdin_once: bool,
 ) -> web.StreamResponse:
     """Show a client what a running container writes; ``listen`` subscribes and returns how to unsubscribe."""
     channels = await Channels.accept(request)
@@ -156,6 +158,10 @@ async def serve_attach(
         if channel == _STDIN and stdin is not None:
             stdin.write(data)
 
+    def on_close(channel: int) -> None:
+        if channel == _STDIN and stdin is not None and stdin_once:
+            stdin.close()
+
     async def forward() -> None:
         while True:
             channel, data = await queue.get()
@@ -163,7 +169,7 @@ async def serve_attach(
                 await channels.send(channel, data)
             queue.task_done()
 
-    client = asyncio.create_task(channels.frames(on_frame, lambda channel: None))
+    client = asyncio.create_task(channels.frames(on_frame, on_close))
     sender, end = asyncio.create_task(forward()), asyncio.ensure_future(ended())
     try:
         done, _ = await asyncio.wait({client, end}, return_when=asyncio.FIRST_COMPLETED)

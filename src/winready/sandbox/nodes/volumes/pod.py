@@ -8,8 +8,10 @@ from typing import Any
 
 from winready.sandbox.apiclient import ApiClient, ApiFailure, NotFound
 from winready.sandbox.clock import Clock
+from winready.sandbox.machine import paths
 from winready.sandbox.machine.container import Container
 from winready.sandbox.machine.files import FileSystem
+from winready.sandbox.machine.paths import Parts
 from winready.sandbox.machine.tree import Directory, File, Node
 from winready.sandbox.nodes.defects import VolumeDefects
 from winready.sandbox.nodes.environment import expand
@@ -167,6 +169,15 @@ class PodVolumes:
             if defects.read_only or (read_only and defects.writable_read_only):
                 read_only = defects.read_only
             container.mount_volume(mount["mountPath"], node, read_only=read_only)
+        container.files.spoil = lambda parts, data: self._torn(container.files, parts, data)
+
+    def _torn(self, files: FileSystem, parts: Parts, data: bytes) -> bytes:
+        """What arrives of a write: all of it, unless the volumes of this node tear writes."""
+        if not self._around.defects.torn_writes:
+            return data
+        here = paths.fold(files.os, parts)
+        below = any(here[: len(each.parts)] == paths.fold(files.os, each.parts) for each in files.mounts)
+        return data[: len(data) // 2] if below else data
 
     def size(self, name: str) -> int:
         """Bytes in a volume, for the statistics."""
@@ -181,7 +192,12 @@ def _size(node: Node) -> int:
 
 def _inside(node: Node, sub_path: str, *, windows: bool) -> Node:
     """What a subPath leads to, resolved once as a bind mount is; missing directories are made."""
-    view = FileSystem("windows" if windows else "linux", node if isinstance(node, Directory) else Directory())
+    root = node if isinstance(node, Directory) else Directory()
+    if windows:
+        drives = Directory(fold=True)
+        drives.put("C:", root)
+        root = drives
+    view = FileSystem("windows" if windows else "linux", root)
     path = view.top + sub_path
     if not view.exists(path):
         view.mkdir(path, parents=True)
