@@ -34,7 +34,6 @@ class Table:
     settle_after_delete: float = 15
     poll: float = 1
     hold: float = 10
-    hold_probes: int = 10
     connect: float = 10  # curl --connect-timeout
     answer: float = 15  # curl --max-time
     dial_try: float = 5  # one try of agnhost's dial
