@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from winready.sandbox.api.errors import bad_request, unsupported_media_type
-from winready.sandbox.api.objects import Object, fresh
+from winready.sandbox.api.objects import Object
 from winready.sandbox.api.patches import json_patch, merge_patch, strategic_merge
 from winready.sandbox.api.patches.apply import server_side_apply
 from winready.sandbox.api.resources import Resource
 
 
 def patched(resource: Resource, live: Object, patch: Any, kind: str) -> Object:
-    """The live object with a JSON, merge or strategic patch carried out; nothing in it is shared with the live one."""
+    """The live object with a JSON, merge or strategic patch carried out; unchanged parts are shared."""
     if kind == "json":
         if not isinstance(patch, list):
             raise bad_request("error decoding patch: a JSON patch is a list of operations")
-        return _object(fresh(json_patch(live, patch)))
+        return _object(json_patch(live, patch))
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: the patch must be an object")
     if kind == "merge":
-        return _object(fresh(merge_patch(live, patch)))
+        return _object(merge_patch(live, patch))
     if resource.custom:
         raise unsupported_media_type(
             "the body of the request was in an unknown format - accepted media types include: "
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
         )
-    return _object(fresh(strategic_merge(live, patch)))
+    return _object(strategic_merge(live, patch))
 
 
 def applied(
@@ -42,7 +42,7 @@ def applied(
     metadata = body.setdefault("metadata", {})
     if metadata.setdefault("name", name) != name:
         raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
-    return _object(fresh(server_side_apply(live, body, manager, force, subresource)))
+    return _object(server_side_apply(live, body, manager, force, subresource))
 
 
 def _object(result: Any) -> Object:

@@ -27,7 +27,7 @@ from winready.sandbox.api.errors import (
     unprocessable,
 )
 from winready.sandbox.api.identity import ADMIN, User
-from winready.sandbox.api.objects import Object, generated_name, ordered, timestamp
+from winready.sandbox.api.objects import Object, fresh, generated_name, ordered, timestamp
 from winready.sandbox.api.paging import Listing, ListOptions
 from winready.sandbox.api.patches.apply import track_update
 from winready.sandbox.api.resources import Resource, ResourceTable
@@ -219,7 +219,7 @@ class Registry:
         if kind != "apply":
             entry = entry or self.get(resource, name, namespace)
             wanted = patching.patched(resource, entry.obj, patch, kind)
-            return self.replace(resource, entry, wanted, subresource, write)
+            return self.replace(resource, entry, _unshared(wanted, subresource), subresource, write)
         if entry is None and subresource:
             raise not_found(resource.plural, resource.group, name)
         live = None if entry is None else entry.obj
@@ -228,7 +228,7 @@ class Registry:
         )
         if entry is None:
             return self.create(resource, wanted, namespace, write, applied=True)
-        return self.replace(resource, entry, wanted, subresource, write, applied=True)
+        return self.replace(resource, entry, _unshared(wanted, subresource), subresource, write, applied=True)
 
     def delete(
         self, resource: Resource, name: str, namespace: str = "", options: DeleteOptions | None = None,
@@ -298,6 +298,11 @@ class Registry:
     def _admit(self, admission: Admission) -> None:
         for hook in self.admission:
             hook(admission)
+
+
+def _unshared(obj: Object, subresource: str) -> Object:
+    """A copy where defaults and hooks may change something; writes below an object change only what they bring."""
+    return obj if subresource else fresh(obj)
 
 
 def _topic(clauses: tuple[FieldClause, ...]) -> Topic:
