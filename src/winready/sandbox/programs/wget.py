@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
 from winready.sandbox.machine.errors import FileError
@@ -22,111 +23,127 @@ class _Failed(Exception):
     """Ends the transfer with a message and code 1."""
 
 
-async def wget(process: Process) -> int:
-    """Fetch one URL."""
-    quiet = spider = False
-    output, timeout, url, data = "", DEFAULT_TIMEOUT, "", ""
-    headers: list[tuple[str, str]] = []
-    queue = list(process.argv[1:])
+@dataclass
+class _Options:
+    """What one call asks for."""
+
+    url: str = ""
+    output: str = ""
+    data: str = ""
+    timeout: float = DEFAULT_TIMEOUT
+    quiet: bool = False
+    spider: bool = False
+    headers: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _parse(process: Process) -> _Options:
+    options = _Options()
+    queue = process.argv[1:]
     while queue:
         item = queue.pop(0)
-        option, joined = (item, "") if item.startswith("--") else (item[:2], item[2:])
-        if item.startswith("--") and "=" in item:
-            option, _, joined = item.partition("=")
-        # busybox for Windows is built without the timeout option (fact 1.3).
-        takes_value = {"-O", "-P", "-U", "--header", "--post-data", "-o"} | (set() if process.windows else {"-T"})
-        if item in ("--spider", "--no-check-certificate"):
-            spider = spider or item == "--spider"
-        elif option in takes_value:
-            if not joined and not queue:
-                process.err(f"wget: option requires an argument -- '{option.lstrip('-')}'\n{USAGE}")
-                return 1
-            value = joined or queue.pop(0)
-            match option:
-                case "-O":
-                    output = value
-                case "-T":
-                    timeout = float(value) if value.replace(".", "", 1).isdigit() else DEFAULT_TIMEOUT
-                case "--header":
-                    name, _, text = value.partition(":")
-                    headers.append((name.strip(), text.strip()))
-                case "--post-data":
-                    data = value
-        elif item.startswith("-") and len(item) > 1:
-            for letter in item[1:]:
-                if letter not in "qcSn":
-                    process.err(f"wget: unrecognized option: {letter}\n{USAGE}")
-                    return 1
-                quiet = quiet or letter == "q"
-                if letter in "O":
-                    break
-        else:
-            url = item
-    if not url:
-        process.err(USAGE)
-        return 1
+        if item.startswith("--"):
+            name, equals, value = item[2:].partition("=")
+            if name in ("header", "post-data"):
+                _store(options, name, value if equals else _next(name, queue))
+            elif name == "spider":
+                options.spider = True
+            elif name not in ("no-check-certificate", "quiet"):
+                raise _Failed(f"unrecognized option '{item}'\n{USAGE}")
+            options.quiet = options.quiet or name == "quiet"
+            continue
+        if not item.startswith("-") or item == "-":
+            options.url = item
+            continue
+        letters = item[1:]
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            # busybox for Windows is built without the timeout option (fact 1.3).
+            if letter in "OPUoY" or (letter == "T" and not process.windows):
+                _store(options, letter, letters or _next(letter, queue))
+                break
+            if letter not in "qcS":
+                raise _Failed(f"unrecognized option: {letter}\n{USAGE}")
+            options.quiet = options.quiet or letter == "q"
+    if not options.url:
+        raise _Failed(f"missing URL\n{USAGE}")
+    return options
+
+
+def _next(name: str, queue: list[str]) -> str:
+    if not queue:
+        raise _Failed(f"option requires an argument: {name}\n{USAGE}")
+    return queue.pop(0)
+
+
+def _store(options: _Options, name: str, value: str) -> None:
+    match name:
+        case "O":
+            options.output = value
+        case "T" if value.replace(".", "", 1).isdigit():
+            options.timeout = float(value)
+        case "T":
+            raise _Failed(f"invalid number '{value}'")
+        case "header":
+            key, _, text = value.partition(":")
+            options.headers.append((key.strip(), text.strip()))
+        case "post-data":
+            options.data = value
+
+
+async def wget(process: Process) -> int:
+    """Fetch one URL."""
     try:
-        await _fetch(process, url, headers, data, output, timeout, quiet=quiet, spider=spider)
+        await _fetch(process, _parse(process))
     except _Failed as error:
-        process.err(f"wget: {error}\n")
+        process.err(f"wget: {str(error).rstrip()}\n")
         return 1
     return 0
 
 
-async def _fetch(
-    process: Process,
-    url: str,
-    headers: list[tuple[str, str]],
-    data: str,
-    output: str,
-    timeout: float,
-    *,
-    quiet: bool,
-    spider: bool,
-) -> None:
+async def _fetch(process: Process, options: _Options) -> None:
+    url, output = options.url, options.output
     for _ in range(5):
         full = url if "://" in url else f"http://{url}"
         parts = urlsplit(full)
         if parts.scheme != "http" or not parts.hostname:
             raise _Failed(f"not an http or ftp url: {url}")
-        answer = await _exchange(process, full, headers, data, timeout, quiet=quiet, spider=spider)
+        answer = await _exchange(process, full, options)
         if answer.status in (301, 302, 303, 307, 308) and answer.header("Location"):
             url = urljoin(full, answer.header("Location"))
             continue
         if answer.status >= 300:
             raise _Failed(f"server returned error: {answer.version} {answer.status} {answer.phrase}")
-        if spider:
+        if options.spider:
             return
         name = output or parts.path.rpartition("/")[2] or "index.html"
         if name == "-":
             process.stdout.write(answer.body)
-            if not quiet:
+            if not options.quiet:
                 process.err("writing to stdout\n-                    100% |***| written to stdout\n")
             return
         try:
             process.files.write(name, answer.body, process.cwd, who=process.identity)
         except FileError as error:
             raise _Failed(f"can't open '{name}': {error.text(process.container.os)}") from None
-        if not quiet:
-            process.err(f"saving to '{name}'\n{name:<20} 100% |***| {len(answer.body):5} 0:00:00 ETA\n'{name}' saved\n")
+        if not options.quiet:
+            size = len(answer.body)
+            process.err(f"saving to '{name}'\n{name:<20} 100% |***| {size:5} 0:00:00 ETA\n'{name}' saved\n")
         return
     raise _Failed("too many redirections")
 
 
-async def _exchange(
-    process: Process, url: str, headers: list[tuple[str, str]], data: str, timeout: float, *, quiet: bool, spider: bool
-) -> http1.Answer:
-    parts = urlsplit(url)
+async def _exchange(process: Process, url: str, options: _Options) -> http1.Answer:
+    parts, data, timeout = urlsplit(url), options.data, options.timeout
     host, port = parts.hostname or "", parts.port or 80
     try:
         address = (await addresses(process, host))[0]
     except NetworkError:
         raise _Failed(f"bad address '{host}'") from None
-    if not quiet:
+    if not options.quiet:
         process.err(f"Connecting to {parts.netloc.rpartition('@')[2]} ({join_host_port(address, port)})\n")
-    method = "HEAD" if spider else "POST" if data else "GET"
+    method = "HEAD" if options.spider else "POST" if data else "GET"
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    sent = [("Host", parts.netloc), ("User-Agent", "Wget"), ("Connection", "close"), *headers]
+    sent = [("Host", parts.netloc), ("User-Agent", "Wget"), ("Connection", "close"), *options.headers]
     if data:
         sent += [("Content-Length", str(len(data))), ("Content-Type", "application/x-www-form-urlencoded")]
     try:
