@@ -26,7 +26,7 @@ _PLURALS = {
 def objects(*, version: str, domain: str = "cluster.local", dns: str = "10.96.0.10") -> list[dict[str, Any]]:
     """The objects of a cluster of that Kubernetes version (``v1.36.0``)."""
     text = resources.files("winready.sandbox").joinpath("addons.yaml").read_text("utf-8")
-    return list(yaml.safe_load_all(Template(text).substitute(version=version, domain=domain, dns=dns)))
+    return list(yaml.load_all(Template(text).substitute(version=version, domain=domain, dns=dns), yaml.CSafeLoader))
 
 
 async def install(client: ApiClient, *, version: str, domain: str = "cluster.local", dns: str = "10.96.0.10") -> None:

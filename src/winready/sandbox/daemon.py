@@ -29,6 +29,8 @@ Ready = Callable[[dict[str, Any]], None]
 
 async def serve(plan: Plan, place: Place, ready: Ready) -> None:
     """Run a sandbox until somebody stops it."""
+    # Hardly anything made while starting is garbage: the collector waits, and later leaves it all out of its rounds.
+    gc.disable()
     from winready.sandbox.up import Sandbox
 
     stopping = asyncio.Event()
@@ -39,9 +41,8 @@ async def serve(plan: Plan, place: Place, ready: Ready) -> None:
     async with Sandbox(plan, place, stopping) as sandbox:
         document = await sandbox.document()
         place.document.write_text(json.dumps(document))
-        # What is there now stays: the collector need not look at it again and again.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         ready(document)
         await sandbox.wait()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +18,7 @@ from winready.sandbox.control import ControlServer
 from winready.sandbox.control_plane import HOST, EmbeddedControlPlane
 from winready.sandbox.egress import Egress, NoRoute
 from winready.sandbox.machine.machine import Machine
+from winready.sandbox.machine.process import Program
 from winready.sandbox.network.endpoint import NetworkError, Refused, TimedOut
 from winready.sandbox.network.fabric import Fabric, bridge
 from winready.sandbox.network.watch import follow
@@ -23,13 +26,31 @@ from winready.sandbox.nodes.fleet import Fleet
 from winready.sandbox.nodes.kubelet import Settings
 from winready.sandbox.pki import Authority, server_context
 from winready.sandbox.plan import Plan
-from winready.sandbox.programs.catalogue import PROGRAMS
 from winready.sandbox.state import Place
 from winready.sandbox.streams import Connection
 
 CONTROL_PLANE_ADDRESS = ("10.250.0.1", 6443)
 DIAL_TIMEOUT = 30.0
 """Cluster seconds that the API server waits for a pod to take a connection."""
+
+
+class LazyPrograms(Mapping[str, Program]):
+    """Everything that containers can run, loaded when the first one starts: a cluster is ready before that."""
+
+    @cached_property
+    def _programs(self) -> Mapping[str, Program]:
+        from winready.sandbox.programs.catalogue import PROGRAMS
+
+        return PROGRAMS
+
+    def __getitem__(self, name: str) -> Program:
+        return self._programs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._programs)
+
+    def __len__(self) -> int:
+        return len(self._programs)
 
 
 class Sandbox:
@@ -134,9 +155,10 @@ class Sandbox:
             token=self.control_plane.node_token,
             tls=server_context(serving, self.authority.certificate),
         )
+        programs = LazyPrograms()
         settings = Settings(version=f"v1.{self.plan.minor}.0")
         for node in self.plan.nodes:
-            machine = Machine(node.name, node.os, clock=self.clock, programs=PROGRAMS, build=self.plan.windows_build)
+            machine = Machine(node.name, node.os, clock=self.clock, programs=programs, build=self.plan.windows_build)
             self._fleet.add(machine, [node.address], [node.pod_cidr], settings)
         await self._fleet.start()
         await self._fleet.registered()
