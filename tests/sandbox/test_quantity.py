@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from winready.sandbox.quantity import parse
+from winready.sandbox.quantity import canonical, parse
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,23 @@ def test_numbers(text: object, number: Fraction | int) -> None:
 def test_what_is_no_quantity(text: object) -> None:
     with pytest.raises(ValueError, match=r"quantity|range"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("0.5", "500m"),
+        ("1.5", "1500m"),
+        ("1000m", "1"),
+        ("1000", "1k"),
+        ("1024Mi", "1Gi"),
+        ("1.5Gi", "1536Mi"),
+        ("0", "0"),
+        (2, "2"),
+        ("1e3", "1e3"),
+        ("100Mi", "100Mi"),
+        ("128974848", "128974848"),
+    ],
+)
+def test_written_as_the_api_server_writes_them(given: object, written: str) -> None:
+    assert canonical(given) == written

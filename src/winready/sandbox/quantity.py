@@ -24,3 +24,21 @@ def parse(quantity: object) -> Fraction:
     if exponent and abs(int(exponent[1:])) > 30:
         raise ValueError(f"{quantity!r} is out of range")
     return Fraction(number + (exponent or "")) * _SUFFIXES.get(suffix or "", Fraction(1))
+
+
+def canonical(quantity: object) -> str:
+    """The form in which the API server writes a quantity: no fractions, the largest suffix that allows it."""
+    amount = parse(quantity)
+    found = _FORM.fullmatch(str(quantity))
+    suffix = (found[3] if found else "") or ""
+    if suffix.endswith("i") and amount.denominator == 1 and abs(amount) >= 1024:
+        scale = [f"{letter}i" for letter in "KMGTPE"]
+    elif found and found[2]:
+        return str(quantity)
+    else:
+        scale = ["n", "u", "m", "", *"kMGTPE"]
+    for name in reversed(scale):
+        scaled = amount / _SUFFIXES.get(name, Fraction(1))
+        if scaled.denominator == 1 and (scaled or not name):
+            return f"{scaled}{name}"
+    return str(quantity) if suffix.endswith("i") else f"{-(-amount // _SUFFIXES['n'])}n"

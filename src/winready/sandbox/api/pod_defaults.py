@@ -31,8 +31,9 @@ def default_pod(pod: Object) -> None:
     for container in children(spec, "containers") + children(spec, "initContainers"):
         resources = field_map(container, "resources")
         if isinstance(resources.get("limits"), dict):
-            field_map(resources, "requests")
-            resources["requests"] = {**resources["limits"], **resources["requests"]}
+            requests = field_map(resources, "requests")
+            for name, quantity in resources["limits"].items():
+                requests.setdefault(name, quantity)
     default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
     if spec.get("hostNetwork"):

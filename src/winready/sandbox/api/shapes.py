@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from winready.sandbox.api.errors import bad_request
+from winready.sandbox.quantity import canonical
 
 _FIELD = re.compile(r"(.+?)=(\d+)(\+?)([*%]?)([\w/.]+)([?!]?)")
 _GROUPS = {
@@ -195,6 +196,14 @@ _SCALARS: dict[str, tuple[type, ...]] = {
 }
 
 
+def _quantity(value: Any, path: str) -> str:
+    try:
+        return canonical(value)
+    except ValueError:
+        form = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+        raise _WrongType(f"quantities must match the regular expression '{form}'") from None
+
+
 def _conform_value(owner: Type, name: str, value: Any, path: str, unknown: list[str]) -> Any:
     allowed = _SCALARS.get(name)
     if allowed is not None:
@@ -204,9 +213,7 @@ def _conform_value(owner: Type, name: str, value: Any, path: str, unknown: list[
             value = int(value)
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise _wrong(value, owner, path, _go_name(name))
-        if name == "Quantity" and not isinstance(value, str):
-            return str(value)
-        return value
+        return _quantity(value, path) if name == "Quantity" else value
     shape = type_named(name)
     if shape is None:  # RawExtension: any object
         return value

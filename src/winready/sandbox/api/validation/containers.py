@@ -19,11 +19,18 @@ from winready.sandbox.api.validation.formats import (
 from winready.sandbox.api.validation.reading import Object, children, items, section
 from winready.sandbox.api.validation.volumes import mounts
 from winready.sandbox.api.validation.windows import windows_options
-from winready.sandbox.quantity import parse
+from winready.sandbox.quantity import canonical, parse
 
 PROTOCOLS = ["SCTP", "TCP", "UDP"]
 _FIELD_PATHS = ["metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"]
 _FIELD_PATHS += ["status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"]
+_OTHER_FIELD_PATHS = (
+    "metadata.labels",
+    "metadata.annotations",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "status.phase",
+)
 _VALUE_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -44,8 +51,11 @@ def containers(spec: Object, path: str, minor: int) -> Errors:
         yield from _common(container, known, here, minor)
         yield from _unique(container, names, here)
         yield from _hooks(container, here, minor)
-        if minor < 35 and container.get("restartPolicy") is not None:
+        policy = container.get("restartPolicy")
+        if policy is not None and minor < 35:
             yield forbidden_field(f"{here}.restartPolicy", "may not be set for non-init containers")
+        elif policy not in (None, "Always", "Never", "OnFailure"):
+            yield not_supported(f"{here}.restartPolicy", policy, ["Always", "Never", "OnFailure"])
     yield from _host_ports(regular, f"{path}.containers")
     for i, container in enumerate(initial):
         here = f"{path}.initContainers[{i}]"
@@ -127,11 +137,12 @@ def _environment(container: Object, here: str, minor: int) -> Errors:
         if isinstance(variable.get("valueFrom"), dict):
             yield from _value_source(variable, f"{path}.valueFrom", minor)
     for i, source in enumerate(children(container, "envFrom")):
-        path = f"{here}.envFrom[{i}]"
+        # The API server names the list here, not the item, unless a reference in it is wrong.
+        path = f"{here}.envFrom"
         given = [kind for kind in ("configMapRef", "secretRef") if isinstance(source.get(kind), dict)]
         for kind in given:
             if not source[kind].get("name"):
-                yield required(f"{path}.{kind}.name")
+                yield required(f"{path}[{i}].{kind}.name")
         if not given:
             yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(given) > 1:
@@ -168,8 +179,7 @@ def _field_reference(reference: Object, path: str) -> Errors:
     if not wanted:
         yield required(f"{path}.fieldPath")
     elif not wanted.startswith(("metadata.labels['", "metadata.annotations['")) and wanted not in _FIELD_PATHS:
-        known = wanted.startswith(("metadata.", "spec.", "status."))
-        if known:
+        if wanted in _OTHER_FIELD_PATHS:
             yield not_supported(f"{path}.fieldPath", wanted, _FIELD_PATHS)
         else:
             yield invalid(
@@ -200,6 +210,9 @@ def resources(value: Object, path: str) -> Errors:
         elif request > limit:
             detail = f"must be less than or equal to {name} limit of {limits[name]}"
             yield invalid(f"{path}.requests", str(quantity), detail)
+    names = {*limits, *section(value, "requests")}
+    if any(str(name).startswith("hugepages-") for name in names) and not names & {"cpu", "memory"}:
+        yield forbidden_field(path, "HugePages require cpu or memory")
 
 
 def _overcommit(name: str) -> bool:
@@ -227,7 +240,7 @@ def quantity_value(name: str, quantity: object, here: str) -> Errors:
         yield invalid(here, str(quantity), NEGATIVE)
     whole = ("/" in name and "kubernetes.io/" not in name) or name.startswith("count/")
     if whole and amount.denominator != 1:
-        yield invalid(here, str(quantity), "must be an integer")
+        yield invalid(here, canonical(quantity), "must be an integer")
 
 
 def _security(security: Object, here: str) -> Errors:
@@ -264,8 +277,8 @@ def seccomp(security: Object, here: str) -> Errors:
         if not profile.get("localhostProfile"):
             yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
     elif profile.get("localhostProfile") is not None:
-        detail = "can only be set when seccomp type is Localhost"
-        yield invalid(f"{path}.localhostProfile", profile["localhostProfile"], detail)
+        shown = {"Type": kind, "LocalhostProfile": profile["localhostProfile"]}
+        yield invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
     if kind not in ("Localhost", "RuntimeDefault", "Unconfined"):
         yield not_supported(f"{path}.type", kind or "", ["Localhost", "RuntimeDefault", "Unconfined"])
 

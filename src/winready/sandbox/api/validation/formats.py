@@ -19,6 +19,8 @@ IMMUTABLE = "field is immutable"
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_LOOSE = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH = rf"{_LABEL_LOOSE}(\.{_LABEL_LOOSE})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NAME_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _ENV_NAME = "[-._a-zA-Z][-._a-zA-Z0-9]*"
@@ -42,6 +44,12 @@ _SUBDOMAIN_TEXT = _regex(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
     " end with an alphanumeric character",
     _SUBDOMAIN,
+    "example.com",
+)
+_SEARCH_TEXT = _regex(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start"
+    " and end with an alphanumeric character",
+    _SEARCH,
     "example.com",
 )
 _LABEL_1035_TEXT = _regex(
@@ -109,6 +117,13 @@ def dns_subdomain(value: str) -> Iterator[str]:
     yield from _longer(value, 253)
     if not re.fullmatch(_SUBDOMAIN, value):
         yield _SUBDOMAIN_TEXT
+
+
+def dns_search(value: str) -> Iterator[str]:
+    """A domain to search, where underscores are allowed."""
+    yield from _longer(value, 253)
+    if not re.fullmatch(_SEARCH, value):
+        yield _SEARCH_TEXT
 
 
 def dns_label_1035(value: str) -> Iterator[str]:

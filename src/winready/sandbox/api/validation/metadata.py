@@ -25,6 +25,7 @@ CLUSTER_SCOPED = frozenset(
 )
 _LABEL_NAMES = frozenset({"Namespace"})
 _SEGMENT_NAMES = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
+_STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _ANNOTATIONS_LIMIT = 256 * 1024
 
 
@@ -39,8 +40,11 @@ def metadata(kind: str, obj: Object, old: Object | None, minor: int) -> Errors:
     yield from annotation_map(meta.get("annotations"), "metadata.annotations")
     yield from _owners(meta)
     if old is None:
-        for finalizer in items(meta, "finalizers"):
+        for i, finalizer in enumerate(items(meta, "finalizers")):
             yield from at("metadata.finalizers", finalizer, qualified_name(str(finalizer)))
+            if "/" not in str(finalizer) and str(finalizer) not in _STANDARD_FINALIZERS:
+                detail = "name is neither a standard finalizer name nor is it fully qualified"
+                yield invalid(f"metadata.finalizers[{i}]", finalizer, detail)
 
 
 def name_format(kind: str, minor: int) -> Callable[[str], Iterator[str]]:

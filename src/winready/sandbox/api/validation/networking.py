@@ -92,7 +92,8 @@ def _ports(spec: Object) -> Errors:
             yield from at(f"{here}.appProtocol", entry["appProtocol"], qualified_name(str(entry["appProtocol"])))
         key = (str(protocol), str(entry.get("port")))
         if key in taken:
-            yield duplicate(here, {"protocol": protocol, "port": entry.get("port")})
+            shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": entry.get("port")}
+            yield duplicate(here, shown | {"TargetPort": 0, "NodePort": 0})
         taken.add(key)
 
 
@@ -104,7 +105,7 @@ def _affinity_timeout(spec: Object) -> Errors:
 
 
 def _addresses(spec: Object) -> Errors:
-    for i, address in enumerate(items(spec, "clusterIPs")):
+    for i, address in enumerate(items(spec, "clusterIPs") or [spec["clusterIP"]] if spec.get("clusterIP") else []):
         if address != "None":
             yield from at(f"spec.clusterIPs[{i}]", address, ip(address))
     first = (items(spec, "clusterIPs") or [None])[0]

@@ -6,7 +6,15 @@ import base64
 import binascii
 import json
 
-from winready.sandbox.api.errors import FieldError, forbidden_field, invalid, not_supported, required, too_long
+from winready.sandbox.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
 from winready.sandbox.api.validation.containers import quantity_value
 from winready.sandbox.api.validation.formats import (
     Errors,
@@ -56,7 +64,7 @@ def config_map(obj: Object, old: Object | None, minor: int) -> Errors:
     for key in binary:
         yield from at(f"binaryData[{key}]", key, config_key(str(key)))
     if sum(len(str(value)) for value in (*plain.values(), *binary.values())) > _MAX_DATA:
-        yield too_long("", _MAX_DATA)
+        yield too_long("[]", _MAX_DATA)
     yield from _sealed(obj, old, ("data", "binaryData"))
 
 
@@ -119,8 +127,9 @@ def node(obj: Object, old: Object | None, minor: int) -> Errors:
         else:
             yield from taint_effect(effect, f"{here}.effect")
         if (key, str(effect)) in seen:
-            text = f"Duplicate value: {json.dumps(taint)}: taints must be unique by key and effect pair"
-            yield FieldError(here, text, "FieldValueDuplicate")
+            shown = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
+            twice = duplicate(here, shown)
+            yield FieldError(here, f"{twice.message}: taints must be unique by key and effect pair", twice.reason)
         seen.add((key, str(effect)))
     for i, block in enumerate(items(spec, "podCIDRs")):
         yield from at(f"spec.podCIDRs[{i}]", block, cidr(block))
@@ -181,7 +190,10 @@ def role_binding(obj: Object, old: Object | None, minor: int) -> Errors:
     for i, subject in enumerate(children(obj, "subjects")):
         yield from _subject(subject, f"subjects[{i}]", namespaced)
     if old is not None and reference != section(old, "roleRef"):
-        yield invalid("roleRef", reference, "cannot change roleRef")
+        shown = {
+            name: reference.get(key) for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
+        }
+        yield invalid("roleRef", shown, "cannot change roleRef")
 
 
 def _subject(subject: Object, here: str, namespaced: bool) -> Errors:
@@ -206,7 +218,9 @@ def disruption_budget(obj: Object, old: Object | None, minor: int) -> Errors:
     """A PodDisruptionBudget."""
     spec = section(obj, "spec")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+        shown = {"MinAvailable": spec["minAvailable"], "Selector": spec.get("selector")}
+        shown |= {"MaxUnavailable": spec["maxUnavailable"], "UnhealthyPodEvictionPolicy": None}
+        yield invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
     for name in ("minAvailable", "maxUnavailable"):
         yield from int_or_percent(spec.get(name), f"spec.{name}")
         yield from at_most_all(spec.get(name), f"spec.{name}")
@@ -279,6 +293,7 @@ def volume(obj: Object, old: Object | None, minor: int) -> Errors:
     size = section(spec, "capacity").get("storage")
     if size is None:
         yield required("spec.capacity")
+        yield not_supported("spec.capacity", spec.get("capacity"), ["storage"])
     else:
         yield from quantity_value("storage", size, "spec.capacity[storage]")
         yield from _positive(size, "spec.capacity[storage]")
@@ -327,10 +342,5 @@ def storage_class(obj: Object, old: Object | None, minor: int) -> Errors:
     if mode not in ("Immediate", "WaitForFirstConsumer"):
         yield not_supported("volumeBindingMode", mode, ["Immediate", "WaitForFirstConsumer"])
     if old is not None:
-        if section(obj, "parameters") != section(old, "parameters"):
-            yield forbidden_field("parameters", "updates to parameters are forbidden.")
-        if obj.get("provisioner") != old.get("provisioner"):
-            yield forbidden_field("provisioner", "updates to provisioner are forbidden.")
-        if obj.get("reclaimPolicy") != old.get("reclaimPolicy"):
-            yield forbidden_field("reclaimPolicy", "updates to reclaimPolicy are forbidden.")
-        yield from immutable(mode, old.get("volumeBindingMode", "Immediate"), "volumeBindingMode")
+        for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+            yield from immutable(obj.get(name), old.get(name), name)

@@ -10,6 +10,7 @@ from winready.sandbox.api.validation.formats import (
     Errors,
     at,
     dns_label,
+    dns_search,
     dns_subdomain,
     ip,
     label_value,
@@ -68,7 +69,7 @@ def pod_spec(spec: Object, path: str, minor: int, is_pod: bool) -> Errors:
     yield from labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from _security(spec, path)
     yield from _affinity(section(spec, "affinity"), f"{path}.affinity")
-    yield from _dns_config(spec, path)
+    yield from _dns_config(spec, path, minor)
     yield from _gates(spec, path)
     yield from _spread(spec, path)
     yield from host_process(spec, path)
@@ -84,7 +85,7 @@ def pod_spec(spec: Object, path: str, minor: int, is_pod: bool) -> Errors:
         allowed = ["PreemptLowerPriority", "Never"]
         yield not_supported(f"{path}.preemptionPolicy", spec["preemptionPolicy"], allowed)
     for name, quantity in section(spec, "overhead").items():
-        yield from quantity_value(str(name), quantity, f"{path}.overhead[{name}]")
+        yield from quantity_value(str(name), quantity, f"{path}.overhead.limits[{name}]")
     yield from operating_system(spec, path, minor)
 
 
@@ -123,12 +124,13 @@ def _security(spec: Object, path: str) -> Errors:
     yield from seccomp(security, here)
     yield from windows_options(security, here)
     if spec.get("hostUsers") is False:
-        for name in ("hostPID", "hostIPC"):
+        # The API server spells the last two like the Go fields.
+        for name, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(name):
-                yield forbidden_field(f"{path}.{name[0].upper()}{name[1:]}", "when `hostUsers` is false")
+                yield forbidden_field(f"{path}.{shown}", "when `hostUsers` is false")
 
 
-def _dns_config(spec: Object, path: str) -> Errors:
+def _dns_config(spec: Object, path: str, minor: int) -> Errors:
     config = spec.get("dnsConfig")
     here = f"{path}.dnsConfig"
     if spec.get("dnsPolicy") == "None":
@@ -152,9 +154,11 @@ def _dns_config(spec: Object, path: str) -> Errors:
         detail = f"must not have more than {_MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list"
         yield invalid(f"{here}.searches", searches, detail)
     for i, search in enumerate(searches):
-        if search != ".":
-            plain = str(search).removesuffix(".").replace("_", "x")  # underscores are allowed since 1.32
-            yield from at(f"{here}.searches[{i}]", search, dns_subdomain(plain))
+        plain = str(search).removesuffix(".")
+        if minor < 32:
+            yield from at(f"{here}.searches[{i}]", plain, dns_subdomain(plain))
+        elif search != ".":
+            yield from at(f"{here}.searches[{i}]", plain, dns_search(plain))
     for i, option in enumerate(children(config, "options")):
         if not option.get("name"):
             yield required(f"{here}.options[{i}]", "must not be empty")
@@ -169,9 +173,6 @@ def _names(spec: Object, path: str) -> Errors:
         value = spec.get(name)
         if value:
             yield from at(f"{path}.{name}", value, dns_label(str(value)))
-    for i, reference in enumerate(children(spec, "imagePullSecrets")):
-        if not reference.get("name"):
-            yield required(f"{path}.imagePullSecrets[{i}].name")
 
 
 def _numbers(spec: Object, path: str) -> Errors:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from winready.sandbox.api.errors import forbidden_field, invalid, not_supported, required
+import json
+
+from winready.sandbox.api.errors import FieldError, forbidden_field, invalid, not_supported, required
 from winready.sandbox.api.validation.formats import (
     Errors,
     at,
@@ -11,32 +13,43 @@ from winready.sandbox.api.validation.formats import (
     immutable,
     int_or_percent,
     is_zero,
+    labels,
     matches,
     nonnegative,
     selector,
 )
+from winready.sandbox.api.validation.metadata import annotation_map
 from winready.sandbox.api.validation.pods import template
 from winready.sandbox.api.validation.reading import Object, children, section
 
 _MISMATCH = "`selector` does not match template `labels`"
 
 
-def _selected(spec: Object, kind: str, minor: int, path: str = "spec") -> Errors:
+def _selected(spec: Object, kind: str, minor: int) -> Errors:
     """Selector and template of a workload that keeps its pods running."""
     wanted = spec.get("selector")
     pods = section(spec, "template")
-    if not isinstance(wanted, dict):
-        yield required(f"{path}.selector")
-    else:
-        yield from selector(wanted, f"{path}.selector")
-        if not wanted.get("matchLabels") and not wanted.get("matchExpressions"):
-            yield invalid(f"{path}.selector", wanted, f"empty selector is invalid for {kind}")
-        else:
-            yield from _matching(wanted, pods, path)
-    yield from template(_identified(spec, pods), f"{path}.template", minor)
+    unusable = list(selector(wanted, "spec.selector"))
+    yield from unusable
+    if not isinstance(wanted, dict) and kind != "daemonset":
+        yield required("spec.selector")
+    if isinstance(wanted, dict) and not wanted.get("matchLabels") and not wanted.get("matchExpressions"):
+        yield invalid("spec.selector", wanted, f"empty selector is invalid for {kind}")
+    elif not unusable:
+        yield from _matching(wanted, pods)
+    if unusable and kind != "daemonset":
+        wrong = f"Invalid value: {json.dumps(wanted, separators=(',', ':'))}"
+        detail = ": invalid label selector" if kind == "deployment" else ""
+        yield FieldError("spec.selector", wrong + detail, "FieldValueInvalid")
+        return
+    yield from template(_identified(spec, pods), "spec.template", minor)
+    if kind == "statefulset":  # the API server looks twice
+        meta = section(pods, "metadata")
+        yield from labels(meta.get("labels"), "spec.template.labels")
+        yield from annotation_map(meta.get("annotations"), "spec.template.annotations")
     policy = section(pods, "spec").get("restartPolicy", "Always")
     if policy != "Always":
-        yield not_supported(f"{path}.template.spec.restartPolicy", policy, ["Always"])
+        yield not_supported("spec.template.spec.restartPolicy", policy, ["Always"])
 
 
 def _identified(spec: Object, pods: Object) -> Object:
@@ -49,16 +62,21 @@ def _identified(spec: Object, pods: Object) -> Object:
     return {**pods, "spec": {**section(pods, "spec"), "volumes": [*added, *kept]}}
 
 
-def _matching(wanted: Object, pods: Object, path: str) -> Errors:
+def _matching(wanted: object, pods: Object) -> Errors:
     found = section(pods, "metadata").get("labels")
     if not matches(wanted, found):
-        yield invalid(f"{path}.template.metadata.labels", found, _MISMATCH)
+        yield invalid("spec.template.metadata.labels", found, _MISMATCH)
 
 
 def _no_deadline(spec: Object, kind: str) -> Errors:
     if section(section(spec, "template"), "spec").get("activeDeadlineSeconds") is not None:
         detail = f"activeDeadlineSeconds in {kind} is not Supported"
         yield forbidden_field("spec.template.spec.activeDeadlineSeconds", detail)
+
+
+def _shown(strategy: Object) -> Object:
+    """A strategy as the API server prints it."""
+    return {"Type": strategy.get("type"), "RollingUpdate": strategy.get("rollingUpdate")}
 
 
 def deployment(obj: Object, old: Object | None, minor: int) -> Errors:
@@ -92,7 +110,7 @@ def _strategy(strategy: Object) -> Errors:
             yield invalid(f"{here}.maxUnavailable", rolling.get("maxUnavailable"), "may not be 0 when `maxSurge` is 0")
         yield from at_most_all(rolling.get("maxUnavailable"), f"{here}.maxUnavailable")
     else:
-        yield not_supported("spec.strategy", strategy, ["Recreate", "RollingUpdate"])
+        yield not_supported("spec.strategy", _shown(strategy), ["Recreate", "RollingUpdate"])
 
 
 def replica_set(obj: Object, old: Object | None, minor: int) -> Errors:
@@ -128,7 +146,7 @@ def daemon_set(obj: Object, old: Object | None, minor: int) -> Errors:
         elif not down and not surge:
             yield required(f"{here}.maxUnavailable", "cannot be 0 when maxSurge is 0")
     elif kind not in ("OnDelete", "RollingUpdate"):
-        yield not_supported("spec.updateStrategy", strategy, ["RollingUpdate", "OnDelete"])
+        yield not_supported("spec.updateStrategy", _shown(strategy), ["RollingUpdate", "OnDelete"])
     if old is not None:
         yield from immutable(spec.get("selector"), section(old, "spec").get("selector"), "spec.selector")
 
@@ -154,7 +172,7 @@ def stateful_set(obj: Object, old: Object | None, minor: int) -> Errors:
         partition = section(strategy, "rollingUpdate").get("partition")
         yield from nonnegative(partition, f"{here}.rollingUpdate.partition")
     else:
-        yield invalid(here, strategy, "must be 'RollingUpdate' or 'OnDelete'")
+        yield invalid(here, _shown(strategy), "must be 'RollingUpdate' or 'OnDelete'")
     for name in ("replicas", "minReadySeconds"):
         yield from nonnegative(spec.get(name), f"spec.{name}")
     if spec.get("serviceName") and old is None and minor >= 35:
@@ -178,11 +196,10 @@ def job(obj: Object, old: Object | None, minor: int) -> Errors:
     spec = section(obj, "spec")
     yield from _job_spec(spec, "spec", minor)
     wanted = spec.get("selector")
-    if isinstance(wanted, dict):
-        yield from selector(wanted, "spec.selector")
-        yield from _matching(wanted, section(spec, "template"), "spec")
-    else:
+    if not isinstance(wanted, dict):
         yield required("spec.selector")
+    yield from selector(wanted, "spec.selector")
+    yield from _matching(wanted, section(spec, "template"))
     if old is None:
         return
     before = section(old, "spec")
