@@ -13,6 +13,10 @@ MAX_SPEED = 100.0
 """What ``--speed max`` means: faster than this, scheduling noise of the host drowns the model."""
 
 
+HOST_NOISE = 0.5
+"""Wall seconds for which a busy host may keep any part of the sandbox waiting."""
+
+
 class Clock:
     """Scaled time of one sandbox."""
 
@@ -29,6 +33,14 @@ class Clock:
     def wall(self, cluster_seconds: float) -> float:
         """How many wall seconds that many cluster seconds take."""
         return cluster_seconds / self.speed
+
+    def patience(self, cluster_seconds: float) -> float:
+        """Wall seconds to wait for an answer that a simulated peer will compute.
+
+        At high speeds a few cluster seconds are a blink in which a busy host may not get around to the peer at all;
+        that must not look like a peer that does not answer.
+        """
+        return max(self.wall(cluster_seconds), HOST_NOISE)
 
     async def sleep(self, cluster_seconds: float) -> None:
         """Let that many cluster seconds pass."""

@@ -45,8 +45,8 @@ async def test_tables_follow_after_each_oss_own_delay(fabric: Fabric) -> None:
     fabric.view.put("endpointslices", endpoint_slice("s", [server]))
     linux, windows = fabric.nodes["l1"].proxy, fabric.nodes["w1"].proxy
     assert linux.vip(VIP, 80, "TCP") is None
-    await until(lambda: linux.vip(VIP, 80, "TCP") is not None)
     assert windows.vip(VIP, 80, "TCP") is None
+    await until(lambda: linux.vip(VIP, 80, "TCP") is not None)
     await until(lambda: windows.vip(VIP, 80, "TCP") is not None)
     fabric.view.remove("services", "ns", "s")
     await until(lambda: windows.vip(VIP, 80, "TCP") is None and linux.vip(VIP, 80, "TCP") is None)

@@ -127,7 +127,7 @@ class NetworkEndpoint:
         if timeout <= 0:
             return await listener.answer(payload, source)
         try:
-            return await asyncio.wait_for(listener.answer(payload, source), self.fabric.clock.wall(timeout))
+            return await asyncio.wait_for(listener.answer(payload, source), self.fabric.clock.patience(timeout))
         except TimeoutError:
             raise TimedOut(source[0]) from None
 

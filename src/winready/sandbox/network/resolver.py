@@ -153,15 +153,15 @@ class Resolver:
         servers = self.config.nameservers
         if not servers:
             raise DnsFailure("no nameservers")
-        deadline = self._clock.now() + timeout
         attempt_timeout = 2.0 if self._windows else 5.0
+        left = timeout
         for server in servers * 2:
-            left = deadline - self._clock.now()
             if left <= 0:
                 break
             try:
                 answer = await self.query(send, server, name, kind, min(attempt_timeout, left))
             except (NetworkError, messages.BadMessage):
+                left -= attempt_timeout
                 continue
             if answer.rcode in (messages.NOERROR, messages.NXDOMAIN):
                 return answer

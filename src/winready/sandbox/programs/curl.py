@@ -97,10 +97,12 @@ class _Curl:
         options, limit = self._options, self._options.seconds("max-time")
         try:
             try:
-                async with asyncio.timeout(self._clock.wall(limit) if limit else None):
+                async with asyncio.timeout(self._clock.patience(limit) if limit else None):
                     await self._transfer(url, transfer)
             except TimeoutError:
-                raise self._too_slow(transfer) from None
+                elapsed = f"{round(limit * 1000) + 1} milliseconds"
+                received = f"with {transfer.size} bytes received"
+                raise Failed(28, f"Operation timed out after {elapsed} {received}") from None
             finally:
                 transfer.finished = self._clock.now()
             self._meter(transfer)
@@ -110,13 +112,6 @@ class _Curl:
                 self._process.err(f"curl: ({error.code}) {error}\n")
             return error.code
         return 0
-
-    def _too_slow(self, transfer: Transfer) -> Failed:
-        elapsed = round((self._clock.now() - transfer.started) * 1000)
-        if not transfer.connected:
-            return Failed(28, f"Connection timed out after {elapsed} milliseconds")
-        received = f"with {transfer.size} bytes received"
-        return Failed(28, f"Operation timed out after {elapsed} milliseconds {received}")
 
     async def _transfer(self, url: str, transfer: Transfer) -> None:
         options = self._options
@@ -196,6 +191,7 @@ class _Curl:
     async def _open(self, scheme: str, host: str, port: int, transfer: Transfer) -> Stream:
         options, process = self._options, self._process
         connect_limit = options.seconds("connect-timeout") or CONNECT_LIMIT
+        connect_limit = min(connect_limit, options.seconds("max-time") or connect_limit)
         started = self._clock.now()
         families = (4,) if options.on("ipv4") else (6,) if options.on("ipv6") else ()
         found = await self._addresses(host, port, families, connect_limit)
@@ -204,13 +200,12 @@ class _Curl:
         connection: Connection | None = None
         for address in found:
             self._note(f"  Trying {f'[{address}]' if ':' in address else address}:{port}...")
-            left = connect_limit - (self._clock.now() - started)
             try:
-                connection = await endpoint_of(process).connect(address, port, timeout=max(left, 0.001))
+                connection = await endpoint_of(process).connect(address, port, timeout=connect_limit)
                 break
             except TimedOut as error:
                 if not error.gave_up:
-                    elapsed = round((self._clock.now() - transfer.started) * 1000)
+                    elapsed = round(connect_limit * 1000) + 1
                     raise Failed(28, f"Connection timed out after {elapsed} milliseconds") from None
             except NetworkError:
                 continue

@@ -135,7 +135,7 @@ async def _tcp(process: Process, options: Options, address: str, port: int) -> b
         _tell(process, options, address, port, None)
         if not options.zero:
             copying = copy_both_ways(process, connection, end_with_peer=True)
-            limit = process.container.clock.wall(options.wait) if options.wait else None
+            limit = process.container.clock.patience(options.wait) if options.wait else None
             try:
                 async with asyncio.timeout(limit):
                     await copying

@@ -147,19 +147,20 @@ async def _exchange(process: Process, url: str, options: _Options) -> http1.Answ
     if data:
         sent += [("Content-Length", str(len(data))), ("Content-Type", "application/x-www-form-urlencoded")]
     try:
-        async with asyncio.timeout(process.container.clock.wall(timeout)):
-            connection = await endpoint_of(process).connect(address, port, timeout=timeout * 2)
-            try:
-                connection.write(http1.request_bytes(method, target, sent, data.encode()))
+        connection = await endpoint_of(process).connect(address, port, timeout=timeout)
+        try:
+            connection.write(http1.request_bytes(method, target, sent, data.encode()))
+            async with asyncio.timeout(process.container.clock.patience(timeout)):
                 answer = await http1.read_answer(connection, method)
-            finally:
-                connection.close()
+        finally:
+            connection.close()
     except TimeoutError:
         raise _Failed("download timed out") from None
     except Refused:
         raise _Failed(f"can't connect to remote host ({address}): Connection refused") from None
-    except TimedOut:
-        raise _Failed(f"can't connect to remote host ({address}): Operation timed out") from None
+    except TimedOut as error:
+        given_up = f"can't connect to remote host ({address}): Operation timed out"
+        raise _Failed(given_up if error.gave_up else "download timed out") from None
     except NetworkError:
         raise _Failed(f"can't connect to remote host ({address}): Host is unreachable") from None
     except (http1.BadAnswer, asyncio.IncompleteReadError):

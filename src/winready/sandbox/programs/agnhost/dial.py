@@ -53,19 +53,19 @@ async def dial(process: Process, host: str, port: str, request: str, protocol: s
 async def _http(process: Process, address: str, port: int, request: str) -> str:
     url = f"http://{join_host_port(address, port)}/{request}"
     clock = process.container.clock
-    awaiting = f'Get "{url}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+    too_slow = f'Get "{url}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
     try:
-        async with asyncio.timeout(clock.wall(TRY_TIMEOUT)):
-            connection = await endpoint_of(process).connect(address, port, timeout=TRY_TIMEOUT * 2)
-            try:
-                host = ("Host", join_host_port(address, port))
-                agent = ("User-Agent", "Go-http-client/1.1")
-                connection.write(http1.request_bytes("GET", f"/{request}", [host, agent, ("Accept-Encoding", "gzip")]))
+        connection = await endpoint_of(process).connect(address, port, timeout=TRY_TIMEOUT)
+        try:
+            host = ("Host", join_host_port(address, port))
+            agent = ("User-Agent", "Go-http-client/1.1")
+            connection.write(http1.request_bytes("GET", f"/{request}", [host, agent, ("Accept-Encoding", "gzip")]))
+            async with asyncio.timeout(clock.patience(TRY_TIMEOUT)):
                 answer = await http1.read_answer(connection)
-            finally:
-                connection.close()
+        finally:
+            connection.close()
     except (TimedOut, TimeoutError):
-        raise DialFailed(awaiting) from None
+        raise DialFailed(too_slow) from None
     except NetworkError as error:
         raise DialFailed(f'Get "{url}": {golang.dial_error(process, error, address, port)}') from None
     except (http1.BadAnswer, asyncio.IncompleteReadError):
