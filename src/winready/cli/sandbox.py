@@ -55,6 +55,7 @@ def sandbox() -> None:
 )
 @click.option("--port", type=int, default=0, metavar="P", help="Port of the API on 127.0.0.1.  [default: a free one]")
 @click.option("--speed", default="1", show_default=True, metavar="X", help="Cluster seconds per second, or 'max'.")
+@click.option("--dual-stack", is_flag=True, help="Give nodes, pods and services IPv6 addresses as well.")
 @click.option("--detach", is_flag=True, help="Return as soon as the sandbox is ready, and leave it running.")
 @output_option
 def up(
@@ -65,6 +66,7 @@ def up(
     kubernetes: str,
     port: int,
     speed: str,
+    dual_stack: bool,
     detach: bool,
     output: str,
 ) -> None:
@@ -80,7 +82,7 @@ def up(
     from winready.sandbox.clock import parse_speed
 
     try:
-        plan = Plan(name, linux, windows, windows_build, kubernetes, port, parse_speed(speed))
+        plan = Plan(name, linux, windows, windows_build, kubernetes, port, parse_speed(speed), dual_stack)
         if detach:
             _show(daemon.start(plan), output)
             return

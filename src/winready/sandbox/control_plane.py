@@ -21,6 +21,7 @@ from winready.sandbox.controllers.controller import Context
 from winready.sandbox.controllers.manager import Manager
 from winready.sandbox.egress import Egress
 from winready.sandbox.pki import Authority, new_key, server_context
+from winready.sandbox.plan import Plan
 from winready.sandbox.state import StateError
 
 HOST = "127.0.0.1"
@@ -41,11 +42,11 @@ SERVER_NAMES = (
 class EmbeddedControlPlane:
     """A Kubernetes API with its controllers, in this process."""
 
-    def __init__(self, minor: int, clock: Clock, egress: Egress, authority: Authority) -> None:
-        self.minor = minor
+    def __init__(self, plan: Plan, clock: Clock, egress: Egress, authority: Authority) -> None:
+        minor = plan.minor
         self.authority = authority
         self.registry = new_registry(minor)
-        admission.install(self.registry)
+        admission.install(self.registry, plan.service_networks)
         self.client = LocalClient(self.registry)
         issuer = TokenIssuer(new_key(), self.client)
         authorizer = Authorizer(self.client)
@@ -59,8 +60,8 @@ class EmbeddedControlPlane:
         self.server.pages["/openid/v1/jwks"] = lambda request: issuer.jwks()
         self.server.pages["/.well-known/openid-configuration"] = lambda request: issuer.openid_configuration(self.url)
         controllers = LocalClient(self.registry, CONTROLLERS)
-        self._context = Context(controllers, self.registry.resources, clock, authority.certificate.decode())
-        self.manager = Manager(self._context)
+        root_ca = authority.certificate.decode()
+        self.manager = Manager(Context(controllers, self.registry.resources, clock, root_ca, plan.pod_networks))
         self.port = 0
         self.work: asyncio.Task[None] | None = None
         """The controllers; ends only when one of them fails."""

@@ -25,16 +25,17 @@ class NodePlan:
     os: Literal["linux", "windows"]
     number: int
     build: str = ""
+    dual_stack: bool = False
 
     @property
-    def address(self) -> str:
-        """The node's own address in the simulated network."""
-        return f"10.250.0.{self.number}"
+    def addresses(self) -> list[str]:
+        """The node's own addresses in the simulated network."""
+        return [f"10.250.0.{self.number}", *([f"fd00:10:250::{self.number:x}"] if self.dual_stack else [])]
 
     @property
-    def pod_cidr(self) -> str:
-        """The range that its pods get addresses from."""
-        return f"10.244.{self.number}.0/24"
+    def pod_networks(self) -> list[str]:
+        """The ranges that its pods get addresses from."""
+        return [f"10.244.{self.number}.0/24", *([f"fd00:10:244:{self.number:x}::/64"] if self.dual_stack else [])]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Plan:
     kubernetes: str = f"1.{DEFAULT_MINOR}"
     port: int = 0
     speed: float = 1.0
+    dual_stack: bool = False
 
     def __post_init__(self) -> None:
         for label, count in (("--linux", self.linux), ("--windows", self.windows)):
@@ -75,12 +77,24 @@ class Plan:
         return int(match[1])
 
     @property
+    def pod_networks(self) -> tuple[str, ...]:
+        """The ranges that the nodes' own ones are slices of, one for each IP family."""
+        return ("10.244.0.0/16", *(("fd00:10:244::/48",) if self.dual_stack else ()))
+
+    @property
+    def service_networks(self) -> tuple[str, ...]:
+        """The ranges of cluster IPs, one for each IP family."""
+        return ("10.96.0.0/16", *(("fd00:10:96::/112",) if self.dual_stack else ()))
+
+    @property
     def nodes(self) -> list[NodePlan]:
         """The nodes, Linux first: addresses of one run look like those of the next."""
-        linux = [NodePlan(f"linux-{n}", "linux", n + 1) for n in range(1, self.linux + 1)]
+        linux = [NodePlan(f"linux-{n}", "linux", n + 1, "", self.dual_stack) for n in range(1, self.linux + 1)]
         first = self.linux + 1
-        build = self.windows_build
-        windows = [NodePlan(f"windows-{n}", "windows", first + n, build) for n in range(1, self.windows + 1)]
+        windows = [
+            NodePlan(f"windows-{n}", "windows", first + n, self.windows_build, self.dual_stack)
+            for n in range(1, self.windows + 1)
+        ]
         return [*linux, *windows]
 
     @classmethod

@@ -63,7 +63,7 @@ class Sandbox:
         self.clock = Clock(plan.speed)
         self.egress = Egress()
         self.authority = Authority()
-        self.control_plane = EmbeddedControlPlane(plan.minor, self.clock, self.egress, self.authority)
+        self.control_plane = EmbeddedControlPlane(plan, self.clock, self.egress, self.authority)
         self.fabric = Fabric(self.clock)
         self.control = ControlServer({"status": self._status, "stop": self._stop})
         self._transport: Transport | None = None
@@ -146,7 +146,9 @@ class Sandbox:
         self.egress.dial = dial
 
     async def _start_nodes(self, transport: Transport) -> None:
-        serving = self.authority.server("kubelet", [HOST, *(node.address for node in self.plan.nodes)])
+        serving = self.authority.server(
+            "kubelet", [HOST, *(address for node in self.plan.nodes for address in node.addresses)]
+        )
         self._fleet = Fleet(
             transport,
             clock=self.clock,
@@ -159,7 +161,7 @@ class Sandbox:
         settings = Settings(version=f"v1.{self.plan.minor}.0")
         for node in self.plan.nodes:
             machine = Machine(node.name, node.os, clock=self.clock, programs=programs, build=self.plan.windows_build)
-            self._fleet.add(machine, [node.address], [node.pod_cidr], settings)
+            self._fleet.add(machine, node.addresses, node.pod_networks, settings)
         await self._fleet.start()
         await self._fleet.registered()
 
