@@ -221,6 +221,8 @@ def _keep(spec: Object, old: Object) -> None:
         spec.setdefault("healthCheckNodePort", old["healthCheckNodePort"])
     elif not local and spec.get("healthCheckNodePort") == old.get("healthCheckNodePort"):
         spec.pop("healthCheckNodePort", None)
+    if not exposed and spec.get("externalTrafficPolicy") == old.get("externalTrafficPolicy"):
+        spec.pop("externalTrafficPolicy", None)
 
 
 def _protocol(port: Object) -> str:

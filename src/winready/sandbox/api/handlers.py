@@ -55,7 +55,11 @@ class Asked:
             raise bad_request(f'dryRun: Unsupported value: "{dry}": supported values: "All"')
         agent = self.request.headers.get("User-Agent", "").partition("/")[0]
         manager = query.get("fieldManager") or agent or "unknown"
-        return Write(self.user, manager, dry_run=dry == "All", force=is_true(query.get("force")))
+        fields = query.get("fieldValidation") or "Warn"
+        if fields not in ("Ignore", "Warn", "Strict"):
+            supported = '"Ignore", "Strict", "Warn"'
+            raise bad_request(f'fieldValidation: Unsupported value: "{fields}": supported values: {supported}')
+        return Write(self.user, manager, dry_run=dry == "All", force=is_true(query.get("force")), fields=fields)
 
     def options(self) -> ListOptions:
         """What the client says about a list."""
@@ -161,7 +165,7 @@ class Handlers:
             return answer(encode(self._registry.act(call)), 201)
         body = to_stored(asked.resource, body)
         entry = self._registry.create(asked.stored, body, target.namespace, write)
-        return self._one(asked, entry, 201)
+        return _warned(self._one(asked, entry, 201), write)
 
     async def _update(self, asked: Asked) -> web.StreamResponse:
         target, write = asked.target, asked.write()
@@ -177,7 +181,7 @@ class Handlers:
             subresource=target.subresource,
             write=write,
         )
-        return self._one(asked, entry)
+        return _warned(self._one(asked, entry), write)
 
     async def _patch(self, asked: Asked) -> web.StreamResponse:
         target, write = asked.target, asked.write()
@@ -196,7 +200,7 @@ class Handlers:
         entry = self._registry.patch(
             asked.stored, target.name, patch, target.namespace, kind=kind, subresource=target.subresource, write=write
         )
-        return self._one(asked, entry, 201 if created else 200)
+        return _warned(self._one(asked, entry, 201 if created else 200), write)
 
     async def _delete(self, asked: Asked) -> web.StreamResponse:
         target, resource = asked.target, asked.resource
@@ -222,6 +226,14 @@ class Handlers:
     def _one(self, asked: Asked, entry: Entry, status: int = 200) -> web.Response:
         shown = asked.shown
         return answer(shown.one(entry), status, shown.content_type)
+
+
+def _warned(response: web.Response, write: Write) -> web.Response:
+    """The response with what its reader should be told, as ``kubectl`` shows it."""
+    for warning in write.warnings:
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
+    return response
 
 
 def success(details: Object) -> Object:

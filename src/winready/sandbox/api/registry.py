@@ -8,7 +8,7 @@ are shared and must not be changed.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,10 @@ from winready.sandbox.api.paging import Listing, ListOptions
 from winready.sandbox.api.patches.apply import track_update
 from winready.sandbox.api.resources import Resource, ResourceTable
 from winready.sandbox.api.selectors import FieldClause, field_clauses, label_requirements, predicate
+from winready.sandbox.api.shapes import conform
 from winready.sandbox.api.store import EVERYTHING, Bucket, Entry, Event, Store, Topic, Watch
+from winready.sandbox.api.validation import validate
+from winready.sandbox.api.validation.pods import ephemeral_containers
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Write:
     manager: str = "unknown"
     dry_run: bool = False
     force: bool = False
+    fields: str = ""
+    """What becomes of fields that a kind does not have: Ignore, Warn or Strict; empty trusts the writer's shapes."""
+    warnings: list[str] = field(default_factory=list)
+    """What the writer should be told although the write succeeds."""
 
 
 @dataclass
@@ -139,6 +146,7 @@ class Registry:
         """Store a new object."""
         write = write or Write()
         _check_type(resource, obj)
+        obj = _conformed(resource, obj, write)
         metadata = obj["metadata"]
         namespace = _namespace(resource, metadata, namespace)
         if metadata.get("resourceVersion"):
@@ -157,6 +165,7 @@ class Registry:
         apply_defaults(resource.kind, resource.group, obj)
         strategy.prepare_create(resource, obj)
         self._admit(Admission("CREATE", resource, "", namespace, name, obj, None, write.user, write.dry_run))
+        self._validate(resource, obj, None)
         obj = ordered(obj if applied else track_update(None, obj, write.manager))
         if write.dry_run:
             return Entry(key, obj, self.store.version)
@@ -165,7 +174,9 @@ class Registry:
     def update(self, resource: Resource, obj: Object, *, name: str = "", namespace: str = "", subresource: str = "",
                write: Write | None = None) -> Entry:  # fmt: skip
         """Replace an object, or the part of it that a subresource stands for."""
+        write = write or Write()
         _check_type(resource, obj)
+        obj = _conformed(resource, obj, write)
         metadata = obj["metadata"]
         namespace = _namespace(resource, metadata, namespace)
         if name and metadata.setdefault("name", name) != name:
@@ -176,7 +187,7 @@ class Registry:
         if not resource.unconditional_update and not metadata.get("resourceVersion"):
             error = FieldError("metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update")
             raise unprocessable(resource.kind, resource.group, metadata["name"], [error])
-        return self.replace(resource, entry, obj, subresource, write or Write())
+        return self.replace(resource, entry, obj, subresource, write)
 
     def replace(
         self, resource: Resource, entry: Entry, new: Object, subresource: str, write: Write, *, applied: bool = False
@@ -195,6 +206,10 @@ class Registry:
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         self._admit(Admission("UPDATE", resource, subresource, entry.key[0], name, obj, old, write.user, write.dry_run))
         _check_finalizers(resource, obj, old)
+        if not subresource:
+            self._validate(resource, obj, old)
+        elif subresource in strategy.POD_PARTS:
+            self._validate(resource, obj, None, ephemeral_containers(obj, old))
         if not applied:
             obj = track_update(old, obj, write.manager, "Update", subresource)
         return self.put(resource, entry, obj, write) if obj != old else entry
@@ -219,7 +234,8 @@ class Registry:
         if kind != "apply":
             entry = entry or self.get(resource, name, namespace)
             wanted = patching.patched(resource, entry.obj, patch, kind)
-            return self.replace(resource, entry, _unshared(wanted, subresource), subresource, write)
+            wanted = _conformed(resource, _unshared(wanted, subresource), write, subresource)
+            return self.replace(resource, entry, wanted, subresource, write)
         if entry is None and subresource:
             raise not_found(resource.plural, resource.group, name)
         live = None if entry is None else entry.obj
@@ -228,7 +244,8 @@ class Registry:
         )
         if entry is None:
             return self.create(resource, wanted, namespace, write, applied=True)
-        return self.replace(resource, entry, _unshared(wanted, subresource), subresource, write, applied=True)
+        wanted = _conformed(resource, _unshared(wanted, subresource), write, subresource)
+        return self.replace(resource, entry, wanted, subresource, write, applied=True)
 
     def delete(
         self, resource: Resource, name: str, namespace: str = "", options: DeleteOptions | None = None,
@@ -295,9 +312,32 @@ class Registry:
             ]
             raise error
 
+    def _validate(self, resource: Resource, obj: Object, old: Object | None, more: Sequence[FieldError] = ()) -> None:
+        errors = [*more, *validate(resource.kind, resource.group, obj, old, self.resources.minor)]
+        if errors:
+            raise unprocessable(resource.kind, resource.group, obj["metadata"].get("name", ""), errors)
+
     def _admit(self, admission: Admission) -> None:
         for hook in self.admission:
             hook(admission)
+
+
+def _conformed(resource: Resource, obj: Object, write: Write, subresource: str = "") -> Object:
+    """The object in the shape of its kind: 400 for values of a wrong type, and unknown fields as the writer asked."""
+    if not write.fields:
+        return obj
+    whole = subresource != "status"
+    checked: Object = obj if whole else {key: obj[key] for key in obj if key in ("metadata", "status")}
+    shaped, unknown = conform(resource.api_version, resource.kind, checked)
+    if unknown and write.fields == "Strict":
+        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+            f"strict decoding error: {listed}"
+        )
+    if write.fields == "Warn":
+        write.warnings.extend(f'unknown field "{path}"' for path in unknown)
+    return shaped if whole else {**obj, **shaped}
 
 
 def _unshared(obj: Object, subresource: str) -> Object:

@@ -26,6 +26,9 @@ RETURNS_DELETED_OBJECT = {
 }
 """Kinds whose delete is answered with the object instead of a Status."""
 
+POD_PARTS = ("ephemeralcontainers", "resize")
+"""Subresources that change what a pod's own update may not."""
+
 _FIRST_STATUS: dict[tuple[str, str], Object] = {
     ("", "persistentvolumes"): {"phase": "Pending"},
     ("", "persistentvolumeclaims"): {"phase": "Pending"},
@@ -69,7 +72,7 @@ def prepare_update(resource: Resource, new: Object, old: Object, subresource: st
     if subresource == "status":
         kept = _status_metadata(resource, metadata, old["metadata"])
         return {**old, "metadata": kept, "status": new.get("status") or {}}
-    if subresource in ("ephemeralcontainers", "resize"):
+    if subresource in POD_PARTS:
         return {**old, "metadata": metadata, "spec": _pod_part(subresource, new["spec"], old["spec"])}
     if subresource == "approval":
         return {**old, "metadata": metadata, "status": new.get("status") or {}}

@@ -339,7 +339,6 @@ def _other_changes(new: Object, old: Object) -> list[str]:
         free.add("terminationGracePeriodSeconds")
     if old.get("schedulingGates"):  # a pod that waits may still be told where to go
         free |= {"nodeSelector", "affinity"}
-    free.add("ephemeralContainers")  # they have a subresource of their own
     lines = []
     for field in sorted({*new, *old} - free):
         before, after = old.get(field), new.get(field)
