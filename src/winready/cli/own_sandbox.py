@@ -15,20 +15,15 @@ def own_sandbox(name: str, speed: str, faults: tuple[str, ...] = ()) -> Iterator
     from winready.sandbox.clock import parse_speed
     from winready.sandbox.daemon import start
     from winready.sandbox.plan import Plan
-    from winready.sandbox.state import Place, StateError, ask, stop
+    from winready.sandbox.state import Place, StateError, stop
 
     try:
         factor = parse_speed(speed)
-        document = start(Plan(name=name, speed=factor))
+        document = start(Plan(name=name, speed=factor, faults=faults))
     except (StateError, ValueError) as error:
         fail(str(error))
     place = Place.of(name)
     try:
-        for fault in faults:
-            defect, _, node = fault.partition("@")
-            ask(place, "break", name=defect, node=node or None)
         yield Path(document["kubeconfig"]), factor
-    except StateError as error:
-        fail(str(error))
     finally:
         stop(place)

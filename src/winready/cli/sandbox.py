@@ -56,6 +56,7 @@ def sandbox() -> None:
 @click.option("--port", type=int, default=0, metavar="P", help="Port of the API on 127.0.0.1.  [default: a free one]")
 @click.option("--speed", default="1", show_default=True, metavar="X", help="Cluster seconds per second, or 'max'.")
 @click.option("--dual-stack", is_flag=True, help="Give nodes, pods and services IPv6 addresses as well.")
+@click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Start with this fault; repeatable.")
 @click.option("--detach", is_flag=True, help="Return as soon as the sandbox is ready, and leave it running.")
 @output_option
 def up(
@@ -67,6 +68,7 @@ def up(
     port: int,
     speed: str,
     dual_stack: bool,
+    faults: tuple[str, ...],
     detach: bool,
     output: str,
 ) -> None:
@@ -82,7 +84,7 @@ def up(
     from winready.sandbox.clock import parse_speed
 
     try:
-        plan = Plan(name, linux, windows, windows_build, kubernetes, port, parse_speed(speed), dual_stack)
+        plan = Plan(name, linux, windows, windows_build, kubernetes, port, parse_speed(speed), dual_stack, faults)
         if detach:
             _show(daemon.start(plan), output)
             return
@@ -130,6 +132,64 @@ def status(name: str, output: str) -> None:
         if others:
             click.echo(f"Running under other names: {', '.join(others)}")
     sys.exit(1)
+
+
+@sandbox.command("faults")
+@output_option
+def list_faults(output: str) -> None:
+    """List the faults that a sandbox can be given, and the requirements that must notice each."""
+    from winready.sandbox.faults.table import FAULTS
+
+    documents = [fault.document() for fault in FAULTS.values()]
+    if output == "json":
+        click.echo(json.dumps({"faults": documents}, indent=2))
+        return
+    for fault in documents:
+        click.echo(f"{fault['name']}\n    {fault['description']}")
+        noticed = ", ".join(fault["requirements"]) or "nobody: whatever is verified must survive it"
+        click.echo(f"    must be noticed by: {noticed}")
+
+
+@sandbox.command("break")
+@click.argument("fault")
+@name_option
+@click.option("--node", metavar="N", help="Break this node  [default: the first that can have the fault].")
+@output_option
+def break_sandbox(fault: str, name: str, node: str | None, output: str) -> None:
+    """Give a running sandbox a fault.
+
+    \b
+    winready sandbox break service-proxy.windows.not-programmed --node windows-2
+    winready sandbox heal
+    """
+    _steer(name, output, "Broken", "break", name=fault, node=node)
+
+
+@sandbox.command()
+@click.argument("fault", required=False)
+@name_option
+@click.option("--node", metavar="N", help="Heal this node only.")
+@output_option
+def heal(fault: str | None, name: str, node: str | None, output: str) -> None:
+    """Take a fault away again, or all of them."""
+    _steer(name, output, "Healed", "heal", name=fault, node=node)
+
+
+def _steer(sandbox_name: str, output: str, word: str, command: str, **arguments: Any) -> None:
+    try:
+        place = Place.of(sandbox_name)
+        if not place.running():
+            _fail(f"no sandbox named {sandbox_name!r} is running; start one: winready sandbox up --detach")
+        changed = ask(place, command, **arguments)
+    except StateError as error:
+        _fail(str(error))
+    if output == "json":
+        click.echo(json.dumps({"changed": changed}))
+        return
+    for item in changed:
+        click.echo(f"{word}: {item['fault']}" + (f" on {item['node']}" if item["node"] else ""))
+    if not changed:
+        click.echo("Nothing was broken.")
 
 
 def _show(document: dict[str, Any], output: str, foreground: bool = False) -> None:

@@ -25,7 +25,7 @@ from winready.cluster.kubeconfig import Target
 
 CALL_SECONDS = 30.0
 ATTEMPT_SECONDS = 15.0
-LONGEST_PAUSE = 10.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 10.0
 RETRIED = frozenset({429, 500, 502, 503, 504})
 
 
@@ -120,7 +120,8 @@ class Transport:
             except (aiohttp.ClientError, TimeoutError, ssl.SSLError, OSError) as error:
                 if not _worth_retrying(error):
                     raise self._unreachable(error) from None
-                last = error
+                # What the server said before our time ran out tells more than that it ran out.
+                last = last if isinstance(error, TimeoutError) and isinstance(last, ServerTrouble) else error
                 unsure = True
             if pause is None:
                 pause = min(0.1 * 2 ** min(attempt, 6), LONGEST_PAUSE) * random.uniform(0.5, 1.0)
@@ -196,7 +197,7 @@ def _words(error: Exception) -> str:
 
 def _asked_pause(response: aiohttp.ClientResponse) -> float | None:
     try:
-        return min(max(float(response.headers["Retry-After"]), 0.0), LONGEST_PAUSE)
+        return min(max(float(response.headers["Retry-After"]), SHORTEST_PAUSE), LONGEST_PAUSE)
     except (KeyError, ValueError):
         return None
 

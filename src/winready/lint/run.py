@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from winready.lint import suppress
 from winready.lint.catalog import Severity
 from winready.lint.context import Backend, Facts, Profile, Scope
-from winready.lint.files import Input, InputError, Inputs
+from winready.lint.files import Input, InputError, folders
 from winready.lint.finding import Finding, Summary, Unreadable
 from winready.lint.judge import Judge, Located
-from winready.lint.objects import CLUSTER_SCOPED, Object, dig, items, objects, pod_of
+from winready.lint.objects import CLUSTER_SCOPED, Object, dig, items, objects, pod_of, selects
 from winready.lint.rules import View
 from winready.lint.target import decide
 from winready.spec import yamlfile
@@ -47,24 +47,23 @@ class Run:
         self.settings, self.repairer = settings, repairer
         self.summary = Summary()
         self.facts = Facts(settings.profile)
-        self.inputs = Inputs(paths, settings.exclude)
+        self.batches = list(folders(paths, settings.exclude, self.summary.notices))
         self.judge = Judge(self.facts, settings.severities, settings.ignores)
         self.later: list[Object] = []
 
     def results(self) -> Iterator[Result]:
         """Everything there is to say, folder by folder in the order of files and lines."""
         self._learn()
-        for batch in self.inputs:
+        for batch in self.batches:
             scope, located, unreadable = Scope(), list[Located | Finding](), list[Unreadable]()
             for one in batch:
                 self._file(one, scope, located, unreadable)
             located += self._related(scope)
             yield from self._batch(located, unreadable)
         yield from self._batch([one for object in self.later for one in self._cluster_scoped(object)], [])
-        self.summary.notices = list(self.inputs.notices)
 
     def _learn(self) -> None:
-        for batch in self.inputs:
+        for batch in self.batches:
             for one in batch:
                 try:
                     data = one.read()
@@ -187,14 +186,18 @@ class Run:
         yield from self.judge.object(View(object, self.facts, ()), involved)
 
 
-def _backends(object: Object, scope: Scope) -> Sequence[Backend]:
+def _backends(object: Object, scope: Scope) -> list[Backend]:
     """The Windows workloads of the folder that an object selects or shares its namespace with."""
+    near = [backend for backend in scope.backends if backend.namespace == object.namespace]
     if object.kind == "Service":
         selector = dig(object.value, "spec", "selector")
-        return scope.selected(object.namespace, {"matchLabels": selector}) if selector else ()
+        if not isinstance(selector, dict) or not selector:
+            return []
+        return [one for one in near if selects({"matchLabels": selector}, one.labels)]
     if object.kind == "NetworkPolicy":
-        return scope.selected(object.namespace, dig(object.value, "spec", "podSelector"))
-    return scope.selected(object.namespace, None) if object.kind in _NAMESPACED else ()
+        selector = dig(object.value, "spec", "podSelector")
+        return [one for one in near if selects(selector, one.labels)]
+    return near if object.kind in _NAMESPACED else []
 
 
 def _names_windows(value: object) -> bool:

@@ -16,6 +16,7 @@ from winready.sandbox.api.kubelet import KubeletGateway
 from winready.sandbox.api.rbac import Authorizer
 from winready.sandbox.api.server import ApiServer
 from winready.sandbox.api.tokens import TokenIssuer
+from winready.sandbox.api.trouble import Trouble
 from winready.sandbox.clock import Clock
 from winready.sandbox.controllers.controller import Context
 from winready.sandbox.controllers.manager import Manager
@@ -26,6 +27,8 @@ from winready.sandbox.state import StateError
 
 HOST = "127.0.0.1"
 SERVICE_IP = "10.96.0.1"
+SANDBOX = User("winready:sandbox", (MASTERS,))
+"""Who the simulated network and the sandbox itself are to the API."""
 CONTROLLERS = User("system:kube-controller-manager", (AUTHENTICATED,))
 SERVER_NAMES = (
     HOST,
@@ -57,6 +60,9 @@ class EmbeddedControlPlane:
         self.server = ApiServer(
             self.registry, authenticator=self._authenticator, authorizer=authorizer, nodes=self._gateway
         )
+        self.trouble = Trouble(frozenset({SANDBOX.name}))
+        self.server.disturb = self.trouble
+        self.registry.admission.insert(0, self.trouble.meddle)
         self.server.pages["/openid/v1/jwks"] = lambda request: issuer.jwks()
         self.server.pages["/.well-known/openid-configuration"] = lambda request: issuer.openid_configuration(self.url)
         controllers = LocalClient(self.registry, CONTROLLERS)

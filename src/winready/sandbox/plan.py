@@ -50,6 +50,8 @@ class Plan:
     port: int = 0
     speed: float = 1.0
     dual_stack: bool = False
+    faults: tuple[str, ...] = ()
+    """Faults to start with, each ``NAME`` or ``NAME@NODE``."""
 
     def __post_init__(self) -> None:
         for label, count in (("--linux", self.linux), ("--windows", self.windows)):
@@ -100,4 +102,4 @@ class Plan:
     @classmethod
     def read(cls, values: dict[str, Any]) -> Plan:
         """The plan in a decoded JSON document, as ``up --detach`` hands it over."""
-        return cls(**values)
+        return cls(**{**values, "faults": tuple(values.get("faults", ()))})

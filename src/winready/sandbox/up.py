@@ -11,12 +11,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from winready.sandbox import addons
-from winready.sandbox.api.identity import ADMIN, MASTERS, User
+from winready.sandbox.api.identity import ADMIN, MASTERS
 from winready.sandbox.apiclient import Access, ApiClient, Transport
 from winready.sandbox.clock import Clock
-from winready.sandbox.control import ControlServer
-from winready.sandbox.control_plane import HOST, EmbeddedControlPlane
+from winready.sandbox.control import CommandError, ControlServer
+from winready.sandbox.control_plane import HOST, SANDBOX, EmbeddedControlPlane
 from winready.sandbox.egress import Egress, NoRoute
+from winready.sandbox.faults.breaker import Breaker, Broken, CannotBreak
+from winready.sandbox.faults.table import UnknownFault
 from winready.sandbox.machine.machine import Machine
 from winready.sandbox.machine.process import Program
 from winready.sandbox.network.endpoint import NetworkError, Refused, TimedOut
@@ -26,7 +28,7 @@ from winready.sandbox.nodes.fleet import Fleet
 from winready.sandbox.nodes.kubelet import Settings
 from winready.sandbox.pki import Authority, server_context
 from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place
+from winready.sandbox.state import Place, StateError
 from winready.sandbox.streams import Connection
 
 CONTROL_PLANE_ADDRESS = ("10.250.0.1", 6443)
@@ -65,7 +67,10 @@ class Sandbox:
         self.authority = Authority()
         self.control_plane = EmbeddedControlPlane(plan, self.clock, self.egress, self.authority)
         self.fabric = Fabric(self.clock)
-        self.control = ControlServer({"status": self._status, "stop": self._stop})
+        self.breaker = Breaker({node.name: node.os for node in plan.nodes}, self._defects, self._defects_changed)
+        self.control = ControlServer(
+            {"status": self._status, "stop": self._stop, "break": self._break, "heal": self._heal}
+        )
         self._transport: Transport | None = None
         self._fleet: Fleet | None = None
         self._network: asyncio.Task[None] | None = None
@@ -111,6 +116,7 @@ class Sandbox:
             "pid": os.getpid(),
             "kubernetes": f"v1.{self.plan.minor}.0",
             "speed": self.plan.speed,
+            "faults": _shown(self.breaker.broken),
             "nodes": [_summary(node) for node in items],
         }
 
@@ -118,7 +124,7 @@ class Sandbox:
         await self.control_plane.start(self.plan.port, address=CONTROL_PLANE_ADDRESS)
         url, ca = self.control_plane.url, self.authority.certificate
         self._transport = Transport(Access(url, ca.decode()))
-        token = self.control_plane.token(User("winready:sandbox", (MASTERS,)))
+        token = self.control_plane.token(SANDBOX)
         self._api = ApiClient(self._transport, token=token, agent="winready-sandbox")
         self._join_network()
         self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
@@ -162,6 +168,7 @@ class Sandbox:
         for node in self.plan.nodes:
             machine = Machine(node.name, node.os, clock=self.clock, programs=programs, build=self.plan.windows_build)
             self._fleet.add(machine, node.addresses, node.pod_networks, settings)
+        self._break_at_start()
         await self._fleet.start()
         await self._fleet.registered()
 
@@ -190,6 +197,44 @@ class Sandbox:
         descriptor = os.open(self.place.kubeconfig, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
+
+    def _defects(self, node: str, part: str) -> Any:
+        """Where the defects of a part are kept."""
+        root, _, field = part.partition(".")
+        match root:
+            case "network":
+                return getattr(self.fabric.nodes[node].defects, field)
+            case "node":
+                return getattr(self.fleet.kubelets[node].defects, field)
+            case "machine":
+                return self.fleet.kubelets[node].machine.defects
+            case "api":
+                return self.control_plane.trouble.defects
+        raise RuntimeError(f"no part is called {part!r}")
+
+    def _defects_changed(self, node: str) -> None:
+        if node:
+            self.fabric.refresh()
+
+    def _break_at_start(self) -> None:
+        try:
+            for text in self.plan.faults:
+                name, _, node = text.partition("@")
+                self.breaker.break_(name, node or None)
+        except (UnknownFault, CannotBreak) as error:
+            raise StateError(str(error)) from None
+
+    async def _break(self, request: dict[str, Any]) -> list[dict[str, str]]:
+        try:
+            return _shown(self.breaker.break_(request.get("name", ""), request.get("node")))
+        except (UnknownFault, CannotBreak) as error:
+            raise CommandError(str(error)) from None
+
+    async def _heal(self, request: dict[str, Any]) -> list[dict[str, str]]:
+        try:
+            return _shown(self.breaker.heal(request.get("name"), request.get("node")))
+        except UnknownFault as error:
+            raise CommandError(str(error)) from None
 
     async def _status(self, request: dict[str, Any]) -> dict[str, Any]:
         return await self.document()
@@ -222,6 +267,10 @@ current-context: {name}
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+def _shown(broken: list[Broken]) -> list[dict[str, str]]:
+    return [{"fault": item.fault, "node": item.node} for item in broken]
 
 
 def _summary(node: dict[str, Any]) -> dict[str, Any]:

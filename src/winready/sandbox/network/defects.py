@@ -20,7 +20,7 @@ class ProxyDefects:
     stale_after_recreate: bool = False
     """A service deleted and created again keeps the rules of its first life."""
     stale_endpoints: bool = False
-    """The backends that a service had when it was first programmed are kept for ever."""
+    """Backends that a service once had are never taken out again."""
     partial_backends: bool = False
     """Only half of the backends (at least one is missing) get into the tables."""
     node_port_dead: bool = False
@@ -85,6 +85,16 @@ class PolicyDefects:
     """Pod selectors of peers count as met by every pod."""
     never_removed: bool = False
     """A policy that was deleted stays in force."""
+
+
+@dataclass
+class Firewall:
+    """Windows Defender Firewall of a node as far as the network sees it; Linux nodes have all of it open."""
+
+    inbound_echo: bool = True
+    """The rule that lets nodes answer pings; a fresh Windows Server does not have it."""
+    blocked_ports: set[int] = field(default_factory=set)
+    """Inbound TCP and UDP ports that are dropped although something listens."""
 
 
 @dataclass

@@ -142,14 +142,15 @@ class ServiceProxy:
         old = self._programmed.get(key)
         if old is not None and self._defects.stale_after_recreate and (state is None or state.uid != old.state.uid):
             return True
-        if old is not None and state is not None and self._defects.stale_endpoints and old.state.uid == state.uid:
-            return True
         rules = []
         if state is not None:
             for port in state.ports:
                 backends = self._fitting(port.backends)
                 if backends is None:
                     return False
+                if old is not None and self._defects.stale_endpoints:
+                    kept = (b for rule in old.rules if rule.port.port == port.port for b in rule.backends)
+                    backends = tuple(dict.fromkeys((*backends, *kept)))
                 sticky = next((rule.sticky for rule in old.rules if rule.port.port == port.port), {}) if old else {}
                 rules.append(Rule(state, port, backends, sticky))
         if old is not None:

@@ -1,0 +1,1 @@
+"""Faults: named defects that a sandbox can be given, to prove that a check notices them."""
