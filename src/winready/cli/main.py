@@ -18,6 +18,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),
     "rbac": ("winready.cli.rbac:rbac", "The least rights that a run needs, as YAML."),
     "lint": ("winready.cli.lint:lint", "Check manifests against what Windows nodes support."),
+    "matrix": (
+        "winready.cli.matrix:matrix",
+        "What Windows supports in a Kubernetes version, and what an upgrade changes.",
+    ),
     "sandbox": ("winready.cli.sandbox:sandbox", "A simulated hybrid cluster on loopback that needs nothing installed."),
 }
 

@@ -89,9 +89,9 @@ class Judgement:
     outcomes: tuple[Outcome, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One row of the data."""
+    """One row of the data; a rule is itself and equal to no other."""
 
     id: str
     area: str
@@ -127,14 +127,15 @@ class Rule:
 
 @cache
 def _judge(rule: Rule, versions: Range, declared: bool) -> Judgement | None:
-    found = [one for one in (rule.declared if declared else rule.inferred) if one.versions.overlaps(versions)]
     merged: list[Outcome] = []
-    for outcome in found:
+    for outcome in rule.declared if declared else rule.inferred:
+        note = outcome.note if outcome.versions.overlaps(versions) else ""
         if merged and (merged[-1].effect, merged[-1].severity) == (outcome.effect, outcome.severity):
             span = Range(merged[-1].versions.low, outcome.versions.high)
-            merged[-1] = Outcome(span, outcome.effect, outcome.severity, outcome.note or merged[-1].note)
+            merged[-1] = Outcome(span, outcome.effect, outcome.severity, note or merged[-1].note)
         else:
-            merged.append(outcome)
+            merged.append(Outcome(outcome.versions, outcome.effect, outcome.severity, note))
+    merged = [one for one in merged if one.versions.overlaps(versions)]
     if not merged:
         return None
     worst = max(merged, key=lambda one: (rank(one.severity), one.versions.low))

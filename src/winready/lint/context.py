@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from winready.lint.objects import Object, Pod, dig, items, mapping
+from winready.lint.objects import Object, Pod, dig, items, mapping, selects
 from winready.lint.versions import CURRENT, Range
 
 OS_LABELS = ("kubernetes.io/os", "beta.kubernetes.io/os")
@@ -118,7 +118,8 @@ class Backend:
 class Scope:
     """The Windows workloads of one folder, and the objects that wait for them."""
 
-    backends: list[Backend] = field(default_factory=list)
+    # By namespace, and by namespace and label, so that a large folder needs no search through all its workloads.
+    backends: dict[tuple[str, ...], list[Backend]] = field(default_factory=dict)
     claims: set[tuple[str, str]] = field(default_factory=set)
     waiting: list[Object] = field(default_factory=list)
 
@@ -131,17 +132,25 @@ class Scope:
             if isinstance(port, dict) and port.get("name")
         }
         replicas = dig(pod.object.value, "spec", "replicas")
-        self.backends.append(
-            Backend(
-                pod.object.namespace,
-                pod.object.kind,
-                pod.object.name,
-                dict(pod.labels),
-                replicas if isinstance(replicas, int) else 1,
-                tuple(sorted(ports, key=str)),
-                pod.host_process,
-            )
+        backend = Backend(
+            pod.object.namespace,
+            pod.object.kind,
+            pod.object.name,
+            dict(pod.labels),
+            replicas if isinstance(replicas, int) else 1,
+            tuple(sorted(ports, key=str)),
+            pod.host_process,
         )
+        self.backends.setdefault((backend.namespace,), []).append(backend)
+        for key, value in backend.labels.items():
+            self.backends.setdefault((backend.namespace, key, str(value)), []).append(backend)
         for volume in items(pod.spec, "volumes"):
             if claim := dig(volume, "persistentVolumeClaim", "claimName"):
                 self.claims.add((pod.object.namespace, str(claim)))
+
+    def selected(self, namespace: str, selector: Any) -> list[Backend]:
+        """The workloads of a namespace that a label selector takes."""
+        labels = mapping(selector, "matchLabels")
+        first = next(iter(labels.items()), None)
+        near = self.backends.get((namespace, first[0], str(first[1])) if first else (namespace,), [])
+        return [one for one in near if selects(selector, one.labels)]

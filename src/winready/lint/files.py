@@ -42,43 +42,56 @@ class Input:
             raise InputError(error.strerror or str(error)) from error
 
 
-def folders(paths: Sequence[str], exclude: Sequence[str], notices: list[str]) -> Iterator[list[Input]]:
-    """The inputs in batches: each batch is one folder, whose objects may refer to each other."""
-    batches: dict[str, list[Input]] = {}
-    seen: set[str] = set()
-    for path in paths:
-        if path == "-":
-            batches.setdefault("-", []).append(Input(STDIN, content=sys.stdin.buffer.read()))
-        elif os.path.isdir(path):
-            if batches:
-                yield from batches.values()
-                batches = {}
-            yield from _walk(path, exclude, seen, notices)
-        elif _first_time(path, seen):
-            batches.setdefault(os.path.dirname(path), []).append(Input(path))
-    yield from batches.values()
+class Inputs:
+    """The inputs in batches: each batch is one folder, whose objects may refer to each other.
 
+    Folders are walked anew each time instead of being remembered, so that their size does not matter.
+    """
 
-def _walk(root: str, exclude: Sequence[str], seen: set[str], notices: list[str]) -> Iterator[list[Input]]:
-    for folder, names, files in os.walk(root):
-        names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
-        if "Chart.yaml" in files and "templates" in names:
-            names.remove("templates")
-            notices.append(
-                f"{os.path.join(folder, 'templates')} holds Helm templates: helm template {folder} | winready lint -"
-            )
-        paths = [os.path.join(folder, name) for name in sorted(files) if name.lower().endswith(_SUFFIXES)]
-        batch = [Input(path, found=True) for path in paths if not excluded(path, exclude) and _first_time(path, seen)]
-        if batch:
-            yield batch
+    def __init__(self, paths: Sequence[str], exclude: Sequence[str]) -> None:
+        self.paths, self.exclude = list(dict.fromkeys(paths)), exclude
+        self.notices: list[str] = []
+        self._stdin: bytes | None = None
 
+    def __iter__(self) -> Iterator[list[Input]]:
+        batches: dict[str, list[Input]] = {}
+        named = {os.path.realpath(path) for path in self.paths if path != "-"}
+        self.notices.clear()
+        for path in self.paths:
+            if path == "-":
+                batches.setdefault("-", []).append(Input(STDIN, content=self._read_stdin()))
+            elif os.path.isdir(path):
+                yield from self._walk(path, named - {os.path.realpath(path)})
+            else:
+                batches.setdefault(os.path.dirname(path), []).append(Input(path))
+        yield from batches.values()
 
-def _first_time(path: str, seen: set[str]) -> bool:
-    real = os.path.realpath(path)
-    if real in seen:
-        return False
-    seen.add(real)
-    return True
+    def _read_stdin(self) -> bytes:
+        if self._stdin is None:
+            self._stdin = sys.stdin.buffer.read()
+        return self._stdin
+
+    def _walk(self, root: str, elsewhere: set[str]) -> Iterator[list[Input]]:
+        """The folders below ``root``, without what is named on its own."""
+        for folder, names, files in os.walk(root):
+            names[:] = sorted(name for name in names if self._wanted(folder, name, elsewhere))
+            if "Chart.yaml" in files and "templates" in names:
+                names.remove("templates")
+                templates = os.path.join(folder, "templates")
+                self.notices.append(f"{templates} holds Helm templates: helm template {folder} | winready lint -")
+            paths = [os.path.join(folder, name) for name in sorted(files) if name.lower().endswith(_SUFFIXES)]
+            batch = [
+                Input(path, found=True)
+                for path in paths
+                if not excluded(path, self.exclude) and not (elsewhere and os.path.realpath(path) in elsewhere)
+            ]
+            if batch:
+                yield batch
+
+    def _wanted(self, folder: str, name: str, elsewhere: set[str]) -> bool:
+        if name.startswith(".") or name in _SKIPPED or excluded(os.path.join(folder, name), self.exclude):
+            return False
+        return not elsewhere or os.path.realpath(os.path.join(folder, name)) not in elsewhere
 
 
 def excluded(path: str, patterns: Sequence[str]) -> bool:

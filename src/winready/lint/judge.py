@@ -179,7 +179,7 @@ class Judge:
         excerpt = text.line(line)
         width = entry.key_end - entry.key or entry.value_end - entry.value
         versions = hit.versions or worst.versions
-        message = f"{hit.detail or rule.title} ({_CONSEQUENCE[worst.effect]}). {rule.why}"
+        message = f"{hit.detail or rule.title}: {_CONSEQUENCE[worst.effect]}. {rule.why}"
         if worst.note:
             message += f" {worst.note}"
         return Finding(

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from winready.lint import suppress
 from winready.lint.catalog import Severity
 from winready.lint.context import Backend, Facts, Profile, Scope
-from winready.lint.files import Input, InputError, folders
+from winready.lint.files import Input, InputError, Inputs
 from winready.lint.finding import Finding, Summary, Unreadable
 from winready.lint.judge import Judge, Located
-from winready.lint.objects import CLUSTER_SCOPED, Object, dig, items, objects, pod_of, selects
+from winready.lint.objects import CLUSTER_SCOPED, Object, dig, items, objects, pod_of
 from winready.lint.rules import View
 from winready.lint.target import decide
 from winready.spec import yamlfile
@@ -47,23 +47,24 @@ class Run:
         self.settings, self.repairer = settings, repairer
         self.summary = Summary()
         self.facts = Facts(settings.profile)
-        self.batches = list(folders(paths, settings.exclude, self.summary.notices))
+        self.inputs = Inputs(paths, settings.exclude)
         self.judge = Judge(self.facts, settings.severities, settings.ignores)
         self.later: list[Object] = []
 
     def results(self) -> Iterator[Result]:
         """Everything there is to say, folder by folder in the order of files and lines."""
         self._learn()
-        for batch in self.batches:
+        for batch in self.inputs:
             scope, located, unreadable = Scope(), list[Located | Finding](), list[Unreadable]()
             for one in batch:
                 self._file(one, scope, located, unreadable)
             located += self._related(scope)
             yield from self._batch(located, unreadable)
         yield from self._batch([one for object in self.later for one in self._cluster_scoped(object)], [])
+        self.summary.notices = list(self.inputs.notices)
 
     def _learn(self) -> None:
-        for batch in self.batches:
+        for batch in self.inputs:
             for one in batch:
                 try:
                     data = one.read()
@@ -107,9 +108,7 @@ class Run:
             if isinstance(document, YamlError):
                 problem = document.problem
                 if "{{" in content:
-                    problem += (
-                        "; this looks like a Helm template: render it first (helm template CHART | winready lint -)"
-                    )
+                    problem += "; a Helm template must be rendered first: helm template CHART | winready lint -"
                 unreadable.append(Unreadable(one.path, document.line, document.column, problem))
                 continue
             located += self._text(one.path, document, comments)
@@ -120,8 +119,9 @@ class Run:
     def _text(self, path: str, document: Document, comments: bool) -> Iterator[Finding]:
         for key, offset in document.duplicates:
             yield self.judge.file(path, document, "file-duplicate-key", offset, len(key), f"{key} is written twice")
-        if document.flow_as_yaml:
-            yield self.judge.file(path, document, "file-flow-yaml", document.start, 1, "")
+        if document.json_problem:
+            detail = f"not JSON, though it begins with a brace: {document.json_problem}"
+            yield self.judge.file(path, document, "file-flow-yaml", document.start, 1, detail)
         if comments:
             for offset, width, problem in suppress.incomplete_comments(document.text):
                 detail = f"this comment silences nothing: {problem}"
@@ -186,18 +186,14 @@ class Run:
         yield from self.judge.object(View(object, self.facts, ()), involved)
 
 
-def _backends(object: Object, scope: Scope) -> list[Backend]:
+def _backends(object: Object, scope: Scope) -> Sequence[Backend]:
     """The Windows workloads of the folder that an object selects or shares its namespace with."""
-    near = [backend for backend in scope.backends if backend.namespace == object.namespace]
     if object.kind == "Service":
         selector = dig(object.value, "spec", "selector")
-        if not isinstance(selector, dict) or not selector:
-            return []
-        return [one for one in near if selects({"matchLabels": selector}, one.labels)]
+        return scope.selected(object.namespace, {"matchLabels": selector}) if selector else ()
     if object.kind == "NetworkPolicy":
-        selector = dig(object.value, "spec", "podSelector")
-        return [one for one in near if selects(selector, one.labels)]
-    return near if object.kind in _NAMESPACED else []
+        return scope.selected(object.namespace, dig(object.value, "spec", "podSelector"))
+    return scope.selected(object.namespace, None) if object.kind in _NAMESPACED else ()
 
 
 def _names_windows(value: object) -> bool:

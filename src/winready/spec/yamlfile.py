@@ -105,11 +105,11 @@ class Text:
 class Document:
     """One document: its value, its text, and what is odd about it without being an error."""
 
-    __slots__ = ("duplicates", "flow_as_yaml", "start", "text", "value")
+    __slots__ = ("duplicates", "json_problem", "start", "text", "value")
 
     def __init__(self, value: Any, text: Text, start: int, duplicates: list[tuple[str, int]]) -> None:
         self.value, self.text, self.start, self.duplicates = value, text, start, duplicates
-        self.flow_as_yaml = False
+        self.json_problem = ""  # why kubectl, which takes it for JSON, cannot read it
 
     def entry(self, path: Path) -> Entry | None:
         """The place of the value at ``path``, or None when the path does not exist."""
@@ -172,7 +172,7 @@ def read(content: str) -> Iterator[Document | YamlError]:
             for document in _Reader(
                 text, content[start:end] if end - start < len(content) else content, start
             ).documents():
-                document.flow_as_yaml = json_error is not None
+                document.json_problem = json_error.problem if json_error else ""
                 yield document
         except YamlError as error:
             if json_error is not None and content[start : start + 1] != "-":

@@ -15,7 +15,7 @@ _SPEC = ("spec",)
 
 @pod_check("os-field-missing")
 def os_field_missing(pod: Pod, target: Target, facts: Facts) -> Iterator[Hit]:
-    yield Hit(target.path, f"nothing declares this pod as Windows ({target.evidence})")
+    yield Hit(target.path, f"the pod is meant for Windows ({target.evidence}) and does not declare it")
 
 
 @pod_check("os-field-invalid-value")
@@ -79,7 +79,7 @@ def daemonset_unpinned(pod: Pod, target: Target, facts: Facts) -> Iterator[Hit]:
 def missing_toleration(pod: Pod, target: Target, facts: Facts) -> Iterator[Hit]:
     missing = missing_tolerations(pod, facts)
     if missing:
-        yield Hit(_toleration_path(pod), f"the Windows nodes have the taint {missing[0]}", "error")
+        yield Hit(_toleration_path(pod), f"no toleration for the taint {missing[0]} of the Windows nodes", "error")
     elif not facts.profile.taints and not any(map(_may_be_meant, _tolerations(pod, facts))):
         yield Hit(_toleration_path(pod))
 
