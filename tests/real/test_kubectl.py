@@ -183,6 +183,14 @@ CASES: dict[str, list[Step]] = {
         Step("taint node linux-2 dedicated=x:NoSchedule", "tainted"),
         Step("describe node linux-2", r"Taints: +dedicated=x:NoSchedule"),
         Step("taint node linux-2 dedicated-", "untainted"),
+        Step(f"run movable --image={AGNHOST} --overrides={on('linux')} -- pause", "created"),
+        Step("wait --for=condition=Ready pod/movable --timeout=30s", "condition met"),
+        Step(
+            "drain -l kubernetes.io/os=linux --pod-selector=run=movable --force --timeout=30s",
+            "(?s)evicting pod.*drained",
+        ),
+        Step("uncordon -l kubernetes.io/os=linux", "uncordoned"),
+        Step("get pod movable", "not found", code=1),
     ],
     "auth": [
         Step("auth can-i create deployments", r"\Ayes"),
@@ -210,7 +218,8 @@ CASES: dict[str, list[Step]] = {
         Step("exec shell -- cat /nowhere", r"No such file or directory", code=1),
         Step("exec shell -- sh -c 'exit 7'", r"exit code 7", code=7),
         Step("exec -i shell -- cat", r"\Ahello\n\Z", "hello\n"),
-        Step("logs shell", ""),
+        Step("logs shell", r"Started HTTP server on port 8080"),
+        Step("logs shell --tail=1 --timestamps", r"\A20\S+Z \S.*\n?\Z"),
         Step("logs shell -c nope", r"container nope is not valid for pod shell", code=1),
         Step("exec nope -- true", r'pods "nope" not found', code=1),
     ],
@@ -221,6 +230,10 @@ CASES: dict[str, list[Step]] = {
         Step("exec shell -- cmd /c ver", r"Microsoft Windows \[Version 10\.0\.20348\.\d+\]"),
         Step("exec shell -- cmd /c 'exit 3'", "exit code 3", code=3),
         Step("exec shell -- cmd /c 'type C:\\nowhere'", r"cannot find the file", code=1),
+        Step("expose pod shell --port=80 --target-port=8080", "exposed"),
+        Step("get --raw /api/v1/namespaces/NAMESPACE/pods/shell:8080/proxy/hostname", r"\Ashell\Z"),
+        Step("get --raw /api/v1/namespaces/NAMESPACE/services/shell:80/proxy/hostname", r"\Ashell\Z"),
+        Step("get --raw /api/v1/nodes/windows-1/proxy/stats/summary", r'"nodeName": ?"windows-1"'),
     ],
 }
 
@@ -229,7 +242,7 @@ CASES: dict[str, list[Step]] = {
 def test_everyday_kubectl(kubectl: Kubectl, namespace: str, name: str) -> None:
     for step in CASES[name]:
         words = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", step.command)]
-        result = kubectl("-n", namespace, *words, stdin=step.stdin)
+        result = kubectl("-n", namespace, *[word.replace("NAMESPACE", namespace) for word in words], stdin=step.stdin)
         text = result.stdout + result.stderr
         assert result.returncode == step.code, f"kubectl {step.command}\nexit code {result.returncode}\n{text}"
         assert re.search(step.prints, text), f"kubectl {step.command}\n{text}\nlacks {step.prints}"

@@ -12,6 +12,7 @@ import gc
 import json
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -69,16 +70,20 @@ def start(plan: Plan) -> dict[str, Any]:
     os.close(writing)
     try:
         with open(reading, encoding="utf-8") as pipe:
-            line = pipe.readline()
+            late = not select.select([pipe], [], [], READY_TIMEOUT)[0]
+            line = "" if late else pipe.readline()
     except KeyboardInterrupt:
         process.terminate()
         process.wait()
         raise
+    if late:
+        process.kill()
     if not line:
         process.wait()
         tail = _tail(place)
         place.sweep()
-        raise StateError(f"the sandbox ended while it was starting (exit code {process.returncode})\n{tail}".rstrip())
+        what = f"was not ready after {READY_TIMEOUT:g} s" if late else "ended while it was starting"
+        raise StateError(f"the sandbox {what} (exit code {process.returncode})\n{tail}".rstrip())
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         process.wait()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.shapes import conform
+from winready.sandbox.api.shapes import conform, stored_form
 
 
 def test_fields_that_no_pod_has_are_named_and_dropped() -> None:
@@ -80,3 +80,19 @@ def test_quantities_may_be_numbers_and_ports_names() -> None:
 
 def test_kinds_without_a_table_pass() -> None:
     assert conform("example.com/v1", "Thing", {"spec": {"anything": None}}) == ({"spec": {"anything": None}}, [])
+
+
+def test_zero_values_are_stored_where_they_are_values() -> None:
+    container = {"name": "c", "stdin": False, "resources": {}, "args": [], "env": [{"name": "A", "value": ""}]}
+    spec = {"containers": [container], "hostNetwork": False, "securityContext": {}, "terminationGracePeriodSeconds": 0}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {}}, "spec": spec}
+    assert stored_form(pod) == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {
+            "containers": [{"name": "c", "resources": {}, "env": [{"name": "A"}]}],
+            "securityContext": {},
+            "terminationGracePeriodSeconds": 0,
+        },
+    }

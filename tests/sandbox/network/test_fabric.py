@@ -102,7 +102,7 @@ async def test_fact_1_5_ping_works_in_the_pod_network_never_to_services_nor_from
 
 
 async def test_fact_w2_windows_firewall_drops_pings_to_the_host_unless_a_rule_opens_it(fabric: Fabric) -> None:
-    fabric.nodes["w1"].firewall.inbound_echo = False
+    fabric.nodes["w1"].admits = lambda protocol, port: protocol != "ICMPv4"
     with pytest.raises(TimedOut):
         await fabric.host("l1").ping("10.250.0.13", timeout=2)
     assert await fabric.host("w1").ping("10.250.0.11", timeout=2) > 0
@@ -121,6 +121,7 @@ async def test_the_outside_world_is_reached_through_nat_unless_the_site_is_air_g
     (await windows.connect(address, 443, timeout=5)).close()
     with pytest.raises(TimedOut):
         await windows.connect(address, 22, timeout=2)
+    (await windows.connect("8.8.8.8", 53, timeout=5)).close()
     fabric.world.online = False
     with pytest.raises(TimedOut):
         await windows.connect(address, 443, timeout=2)
@@ -131,8 +132,12 @@ async def test_a_node_that_is_down_answers_nobody_until_it_is_back(fabric: Fabri
     serve_name(host, "w1", 10250)
     assert await ask(fabric.host("l1"), "10.250.0.13", 10250) == ["w1", "10.250.0.11"]
     fabric.nodes["w1"].go_down()
+    with pytest.raises(Unreachable):
+        await ask(fabric.host("l1"), "10.250.0.13", 10250, timeout=10)
+    with pytest.raises(Unreachable):
+        await fabric.host("w2").ping("10.250.0.13", timeout=10)
     with pytest.raises(TimedOut):
-        await ask(fabric.host("l1"), "10.250.0.13", 10250)
+        await ask(pod(fabric, "l1", "p"), "10.250.0.13", 10250)
     fabric.nodes["w1"].come_up()
     serve_name(host, "w1", 10250)
     assert await ask(fabric.host("l1"), "10.250.0.13", 10250) == ["w1", "10.250.0.11"]

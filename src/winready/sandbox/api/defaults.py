@@ -64,6 +64,7 @@ def _daemon_set(obj: Object) -> None:
 
 def _stateful_set(obj: Object) -> None:
     spec = _replicated(obj)
+    spec.setdefault("serviceName", "")
     spec.setdefault("podManagementPolicy", "OrderedReady")
     spec.setdefault("revisionHistoryLimit", 10)
     strategy = field_map(spec, "updateStrategy")
@@ -78,6 +79,7 @@ def _stateful_set(obj: Object) -> None:
     for claim in children(spec, "volumeClaimTemplates"):
         claim.setdefault("kind", "PersistentVolumeClaim")
         claim.setdefault("apiVersion", "v1")
+        field_map(claim, "status").setdefault("phase", "Pending")
         _claim(claim)
 
 
@@ -119,7 +121,9 @@ def _cron_job(obj: Object) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    default_template(field_map(field_map(spec, "jobTemplate"), "spec"))
+    template = field_map(spec, "jobTemplate")
+    field_map(template, "metadata")
+    default_template(field_map(template, "spec"))
 
 
 def _service(obj: Object) -> None:
@@ -149,6 +153,8 @@ def _endpoints(obj: Object) -> None:
 
 
 def _endpoint_slice(obj: Object) -> None:
+    for endpoint in children(obj, "endpoints"):
+        field_map(endpoint, "conditions")
     for port in children(obj, "ports"):
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
@@ -226,7 +232,7 @@ def _storage_class(obj: Object) -> None:
 def _csi_driver(obj: Object) -> None:
     spec = field_map(obj, "spec")
     spec.setdefault("attachRequired", True)
-    for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish"):
+    for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
         spec.setdefault(name, False)
     spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
     spec["volumeLifecycleModes"] = spec.get("volumeLifecycleModes") or ["Persistent"]
@@ -268,6 +274,10 @@ def _webhooks(obj: Object) -> None:
             hook.setdefault("reinvocationPolicy", "Never")
 
 
+def _lease(obj: Object) -> None:
+    field_map(obj, "spec")
+
+
 def _pod_template(obj: Object) -> None:
     default_template(obj)
 
@@ -291,6 +301,7 @@ _DEFAULTS: dict[tuple[str, str], Callable[[Object], None]] = {
     ("batch", "Job"): _job,
     ("batch", "CronJob"): _cron_job,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
+    ("coordination.k8s.io", "Lease"): _lease,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     ("networking.k8s.io", "IngressClass"): _ingress_class,
     ("storage.k8s.io", "StorageClass"): _storage_class,

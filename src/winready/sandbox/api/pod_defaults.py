@@ -149,8 +149,11 @@ def _volume(volume: Object) -> None:
             volume[name].setdefault("defaultMode", 0o644)
     if isinstance(volume.get("hostPath"), dict):
         volume["hostPath"].setdefault("type", "")
+    if isinstance(volume.get("image"), dict):
+        volume["image"].setdefault("pullPolicy", pull_policy(str(volume["image"].get("reference", ""))))
     if isinstance(volume.get("ephemeral"), dict):
         template = field_map(volume["ephemeral"], "volumeClaimTemplate")
+        field_map(template, "metadata")
         field_map(template, "spec").setdefault("volumeMode", "Filesystem")
     downward = [volume["downwardAPI"]] if isinstance(volume.get("downwardAPI"), dict) else []
     if isinstance(volume.get("projected"), dict):

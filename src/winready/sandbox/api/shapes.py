@@ -132,6 +132,39 @@ def conform(api_version: str, kind: str, obj: dict[str, Any]) -> tuple[dict[str,
         raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {wrong}') from None
 
 
+def stored_form(obj: dict[str, Any]) -> dict[str, Any]:
+    """The object as the API server writes it: without the zero values that its types leave out (``omitempty``)."""
+    shape = type_of_kind(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
+    return obj if shape is None else _without_zeros(shape, obj)
+
+
+def _without_zeros(shape: Type, value: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, item in value.items():
+        known = shape.names.get(name)
+        if known is None:  # apiVersion and kind
+            result[name] = item
+        elif item is None or (not known.keeps_zero and _is_zero(known, item)):
+            continue
+        else:
+            inner = type_named(known.type)
+            if inner is None:
+                result[name] = item
+            elif known.form == "*":
+                result[name] = [_without_zeros(inner, entry) for entry in item]
+            elif known.form == "%":
+                result[name] = {key: _without_zeros(inner, entry) for key, entry in item.items()}
+            else:
+                result[name] = _without_zeros(inner, item)
+    return result
+
+
+def _is_zero(known: Field, value: Any) -> bool:
+    if known.form:
+        return not value
+    return known.type in ("string", "int", "bool", "double", "bytes") and not value
+
+
 class _WrongType(Exception):
     """A value that cannot be decoded into its field, in the words of Go's decoder."""
 

@@ -35,6 +35,16 @@ class FirewallRule:
     protocol: str = "Any"
     local_port: str = "Any"
 
+    def covers(self, protocol: str, port: int) -> bool:
+        """Whether the rule speaks about inbound packets like this; protocol and port numbers as in the rule's own."""
+        if not self.enabled or self.direction != "Inbound" or self.protocol.lower() not in ("any", protocol.lower()):
+            return False
+        for part in self.local_port.split(","):
+            first, _, last = part.strip().partition("-")
+            if first.lower() == "any" or (first.isdigit() and int(first) <= port <= int(last or first)):
+                return True
+        return False
+
 
 @dataclass
 class Defender:
@@ -130,6 +140,9 @@ class WindowsHost:
         default_factory=lambda: [
             FirewallRule("kubelet", "kubelet", protocol="TCP", local_port="10250"),
             FirewallRule("OpenSSH-Server-In-TCP", "OpenSSH SSH Server (sshd)", protocol="TCP", local_port="22"),
+            FirewallRule("RemoteDesktop-UserMode-In-TCP", "Remote Desktop", protocol="TCP", local_port="3389"),
+            FirewallRule("CoreNet-Diag-ICMP4-EchoRequest-In", "Echo Request - ICMPv4-In", protocol="ICMPv4"),
+            FirewallRule("CoreNet-Diag-ICMP6-EchoRequest-In", "Echo Request - ICMPv6-In", protocol="ICMPv6"),
         ]
     )
     defender: Defender = field(default_factory=Defender)
@@ -153,6 +166,11 @@ class WindowsHost:
     def service(self, name: str) -> Service | None:
         """A service by its name."""
         return next((service for service in self.services if service.name.lower() == name.lower()), None)
+
+    def admits(self, protocol: str, port: int) -> bool:
+        """Whether the firewall lets an inbound packet through: a rule must allow it, and none may block it."""
+        rules = [rule for rule in self.firewall if rule.covers(protocol, port)]
+        return any(rule.action == "Allow" for rule in rules) and not any(rule.action == "Block" for rule in rules)
 
     def group(self, name: str) -> str | None:
         """A local group's true name."""

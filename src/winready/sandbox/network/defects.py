@@ -88,16 +88,6 @@ class PolicyDefects:
 
 
 @dataclass
-class Firewall:
-    """Windows Defender Firewall of a node as far as the network sees it; Linux nodes have all of it open."""
-
-    inbound_echo: bool = True
-    """The rule that lets nodes answer pings; a fresh Windows Server does not have it."""
-    blocked_ports: set[int] = field(default_factory=set)
-    """Inbound TCP and UDP ports that are dropped although something listens."""
-
-
-@dataclass
 class NodeDefects:
     """Everything network-like that can be wrong with one node."""
 

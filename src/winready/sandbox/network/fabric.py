@@ -10,11 +10,11 @@ import asyncio
 import ipaddress
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from winready.sandbox.clock import Clock
 from winready.sandbox.network.addresses import AddressPool
-from winready.sandbox.network.defects import Firewall, NodeDefects
+from winready.sandbox.network.defects import NodeDefects
 from winready.sandbox.network.pod_endpoint import NetworkEndpoint
 from winready.sandbox.network.policy import PolicyEngine
 from winready.sandbox.network.proxy import ServiceProxy
@@ -39,7 +39,8 @@ class NodeNetwork:
         self.os = os
         self.build = build
         self.defects = NodeDefects()
-        self.firewall = Firewall()
+        self.admits: Callable[[str, int], bool] = lambda protocol, port: True
+        """The host's firewall: whether an inbound packet of a protocol (TCP, UDP, ICMPv4 ...) to a port gets in."""
         self.host = Stack(name, os, list(addresses), self, None)
         self.pods: set[Stack] = set()
         # The CNI keeps the first addresses: gateway on both, and a host endpoint and source VIP on Windows.

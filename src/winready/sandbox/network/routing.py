@@ -14,7 +14,7 @@ from winready.sandbox.network.policy import Peer
 from winready.sandbox.network.proxy import Rule
 from winready.sandbox.network.services import Backend
 from winready.sandbox.network.stack import PortListener, Stack
-from winready.sandbox.network.world import OPEN_PORTS, RESOLVER
+from winready.sandbox.network.world import RESOLVER
 
 if TYPE_CHECKING:
     from winready.sandbox.network.fabric import Fabric, NodeNetwork
@@ -131,7 +131,7 @@ def _deliver(fabric: Fabric, src: Stack, seen: str, address: str, port: int, pro
         if not dst.node.policies.allows("ingress", dst.pod.namespace, labels, peer, port, protocol, named):
             return DROP
     windows_host = dst.os == "windows" and not dst.is_pod
-    if windows_host and dst.node is not None and dst is not src and port in dst.node.firewall.blocked_ports:
+    if not dst.is_pod and dst.node is not None and dst is not src and not dst.node.admits(protocol, port):
         return DROP
     listener = dst.find(protocol, address, port)
     if listener is None:
@@ -159,7 +159,9 @@ def _peer(fabric: Fabric, ip: str, stack: Stack | None) -> Peer:
 def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str) -> Path | None:
     """What the wires between two stacks do to a new flow."""
     if not dst.up:
-        return DROP
+        # Machines share one wire: the neighbour does not answer for its address, and Linux says so.
+        alone = not src.is_pod and not dst.is_pod and src.os == "linux"
+        return Path("unreachable", NEIGHBOUR_TIMEOUT) if alone else DROP
     nodes = [stack.node for stack in (src, dst) if stack.node is not None]
     if ":" in address and any(node.defects.link.ipv6_dead for node in nodes):
         return DROP
@@ -182,7 +184,7 @@ def _to_nobody(fabric: Fabric, src: Stack, address: str, port: int, protocol: st
     if address == RESOLVER and protocol == "UDP" and port == 53:
         return Path("deliver", OUTSIDE, target=(address, port), source=address, outside=True)
     if fabric.world.hosts_address(address):
-        open_port = protocol == "TCP" and port in OPEN_PORTS
+        open_port = protocol == "TCP" and fabric.world.accepts(address, port)
         return Path("deliver", OUTSIDE, target=(address, port), outside=True) if open_port else DROP
     ip = ipaddress.ip_address(address)
     if src.os == "linux" and any(ip in network for network in fabric.networks()):
@@ -203,9 +205,12 @@ def answers_ping(fabric: Fabric, src: Stack, address: str) -> Path:
             return Path("deliver", OUTSIDE)
         path = _to_nobody(fabric, src, address, 0, "ICMP")
         return path if path.outcome == "unreachable" else DROP
+    if not dst.up and not src.is_pod and not dst.is_pod:
+        return Path("unreachable", NEIGHBOUR_TIMEOUT)
     if (blocked := _wire(fabric, src, dst, address)) is not None:
         return blocked
-    if not dst.is_pod and dst.os == "windows" and dst.node is not None and not dst.node.firewall.inbound_echo:
+    icmp = "ICMPv6" if ":" in address else "ICMPv4"
+    if not dst.is_pod and dst.node is not None and dst is not src and not dst.node.admits(icmp, 0):
         return DROP
     for stack, direction, other in ((src, "egress", address), (dst, "ingress", source)):
         if stack.pod is None or stack.node is None or other in stack.node.host.addresses:

@@ -55,6 +55,10 @@ class OutsideWorld:
         """Whether some machine out there has this address."""
         return self.online and any(ip in pair for pair in self.names.values())
 
+    def accepts(self, ip: str, port: int) -> bool:
+        """Whether that machine takes TCP connections on a port: web servers all, and public resolvers DNS."""
+        return port in OPEN_PORTS or (port == 53 and ip in FIXED["dns.google"])
+
     def answer_dns(self, payload: bytes) -> bytes | None:
         """What the site's resolver says."""
         if self.dns_dead:

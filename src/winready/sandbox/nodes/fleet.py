@@ -47,7 +47,9 @@ class Fleet:
     ) -> Kubelet:
         """A machine becomes a node; it joins with `start`."""
         build = int(machine.build.number) if machine.build else 0
-        self._fabric.add_node(machine.name, machine.os, addresses, pod_cidrs, build=build)
+        network = self._fabric.add_node(machine.name, machine.os, addresses, pod_cidrs, build=build)
+        if machine.os == "windows":
+            network.admits = lambda protocol, port: machine.windows_host.admits(protocol, port)
         client = ApiClient(self._transport, token=self._token(machine.name), agent=f"kubelet/{machine.name}")
         if self._references is None:
             self._references = References(client)

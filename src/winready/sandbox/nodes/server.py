@@ -11,7 +11,9 @@ from aiohttp import web
 from winready.sandbox.egress import Egress
 from winready.sandbox.machine.errors import ExecError
 from winready.sandbox.machine.process import Process
+from winready.sandbox.network.endpoint import Listener
 from winready.sandbox.nodes import latency, streaming
+from winready.sandbox.nodes.host_services import open_host_ports
 from winready.sandbox.nodes.logs import LogOptions, serve
 from winready.sandbox.nodes.registration import KUBELET_PORT, MAX_PODS
 from winready.sandbox.nodes.stats import Statistics
@@ -35,6 +37,7 @@ class NodeServer:
         self._authorize = authorize
         self._runner: web.AppRunner | None = None
         self._addresses: list[str] = []
+        self._listeners: list[Listener] = []
 
     async def start(self, node: Kubelet) -> None:
         """Listen, and let the node's address lead here."""
@@ -47,11 +50,14 @@ class NodeServer:
         self._addresses = list(node.addresses)
         for address in self._addresses:
             self._egress.register(address, KUBELET_PORT, "127.0.0.1", real_port)
+        self._listeners = open_host_ports(node.machine, node.fabric.host(node.name), (KUBELET_PORT, real_port))
 
     async def stop(self) -> None:
         """Close the port."""
         for address in self._addresses:
             self._egress.unregister(address, KUBELET_PORT)
+        for listener in self._listeners:
+            listener.close()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

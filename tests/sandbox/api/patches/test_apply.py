@@ -222,3 +222,40 @@ def test_the_status_is_applied_through_its_own_door_only() -> None:
 def test_lists_of_custom_resources_are_whole() -> None:
     custom = {"apiVersion": "example.com/v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"containers": [{}]}}
     assert owned(apply(None, custom, "me"), "me") == {"f:spec": {"f:containers": {}}}
+
+
+def test_an_untracked_object_stays_untracked_until_it_is_applied_to() -> None:
+    untracked = config_map(a="1")
+    changed = track_update(untracked, config_map(a="2"), "editor")
+    assert "managedFields" not in changed["metadata"]
+    applied = apply(changed, config_map(a="2", b="1"), "me")
+    assert owned(applied, "before-first-apply") == {"f:data": {".": {}, "f:a": {}}}
+    with pytest.raises(ApiError, match='conflict with "before-first-apply" using v1'):
+        apply(changed, config_map(a="3"), "me")
+
+
+def test_an_applier_that_names_no_metadata_any_more_leaves_the_object_its_name() -> None:
+    first = config_map(a="1")
+    first["metadata"]["labels"] = {"x": "1"}
+    left = apply(apply(None, first, "me"), config_map(a="1"), "me")
+    assert left["metadata"]["name"] == "c"
+    assert "labels" not in left["metadata"]
+
+
+def test_owning_a_part_of_an_item_does_not_keep_the_item() -> None:
+    live = apply(None, deployment(1, {"name": "a", "image": "i"}, {"name": "b", "image": "i"}), "me")
+    pod = {"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "edited"}]}
+    edited = track_update(live, {**live, "spec": {"replicas": 1, "template": {"spec": pod}}}, "editor")
+    left = apply(edited, deployment(1, {"name": "a", "image": "i"}), "me")
+    assert [c["name"] for c in left["spec"]["template"]["spec"]["containers"]] == ["a"]
+    assert owned(left, "editor") is None
+
+
+@pytest.mark.parametrize(
+    ("live", "applied", "merged"),
+    [("abc", "cb", "acb"), ("ab", "ca", "cab"), ("abc", "d", "abcd"), ("ab", "ba", "ba"), ("abc", "cxa", "bcxa")],
+)
+def test_the_order_of_merged_lists(live: str, applied: str, merged: str) -> None:
+    before = apply(None, deployment(1, *({"name": name} for name in live)), "one")
+    after = apply(before, deployment(None, *({"name": name} for name in applied)), "two")
+    assert "".join(c["name"] for c in after["spec"]["template"]["spec"]["containers"]) == merged

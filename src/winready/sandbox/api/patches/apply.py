@@ -18,6 +18,7 @@ from winready.sandbox.api.patches.fields import (
     difference,
     element,
     fields_of,
+    is_member,
     members,
     minus,
     union,
@@ -43,6 +44,8 @@ def track_update(
         current = []
     else:
         current = owners.read(given) or owners.read(stored) or []
+    if old is not None and not current:  # an object that nobody tracks stays so until it is applied to
+        return owners.with_entries(new, None)
     if changes.changed is None and changes.removed is None:
         return owners.with_managers(new, current)
     writer = Manager(manager, operation, str(new.get("apiVersion", "v1")), subresource, {}, owners.now())
@@ -62,7 +65,7 @@ def server_side_apply(
     writer = Manager(manager, "Apply", version, subresource, mine, owners.now())
     if live is None:
         return owners.with_managers(applied, [writer] if mine else [])
-    current = owners.read(live.get("metadata", {}).get("managedFields", [])) or []
+    current = owners.read(live.get("metadata", {}).get("managedFields", [])) or _before_first_apply(live)
     others = [other for other in current if other.identity != writer.identity]
     previous = next((other for other in current if other.identity == writer.identity), None)
 
@@ -71,7 +74,8 @@ def server_side_apply(
         kept: Tree | None = mine
         for other in others:
             kept = union(kept, other.fields)
-        merged = _prune_map(merged, previous.fields, kept or {}, "", rules)
+        # Every object keeps its metadata, whoever stops naming labels in it.
+        merged = _prune_map(merged, previous.fields, {"f:metadata": {}, **(kept or {})}, "", rules)
     changes = difference(live, merged, rules)
     if not force:
         _refuse_conflicts(live, others, changes, rules, by_kubectl=manager == "kubectl")
@@ -83,6 +87,13 @@ def server_side_apply(
     remaining = owners.after_write(others, writer, changes)
     remaining = [other for other in remaining if other.identity != writer.identity]
     return owners.with_managers(merged, [*remaining, writer] if mine else remaining)
+
+
+def _before_first_apply(live: dict[str, Any]) -> list[Manager]:
+    """The owner of all fields of an object that nobody tracked so far."""
+    found = difference(None, live, rules_of(live)).changed
+    version = str(live.get("apiVersion", "v1"))
+    return [Manager("before-first-apply", "Update", version, "", found, owners.now())] if found else []
 
 
 def _in_scope(applied: dict[str, Any], subresource: str) -> dict[str, Any]:
@@ -113,27 +124,42 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], parent: str, rule
 
 
 def _merge_lists(live: list[Any], applied: list[Any], field: str, rule: ListRule, rules: Rules) -> list[Any]:
-    """Applied items in their order; the others keep their place before the item they preceded."""
+    """Items of both: applied ones in their order, the others where they stood, as close as that allows."""
     present = {element(item, rule): item for item in live}
-    pending = {element(item, rule): item for item in applied}
-    if len(pending) != len(applied):
+    named = {element(item, rule): item for item in applied}
+    if len(named) != len(applied):
         raise bad_request(f"failed to create typed patch object: duplicate entries for key in {field}")
-
-    def merged(name: str) -> Any:
-        item = pending.pop(name)
-        if name in present and isinstance(item, dict) and not rule.whole_items:
-            return _merge_maps(present[name], item, field, rules)
-        return item
-
-    named = set(pending)
     result: list[Any] = []
-    for name, item in present.items():
-        if name not in named:
-            result.append(item)
-        elif name in pending:
-            while name in pending:
-                result.append(merged(next(iter(pending))))
-    result.extend(merged(name) for name in list(pending))
+    for name in _interleaved(list(present), list(named)):
+        item = named.get(name, present.get(name))
+        if name in named and name in present and isinstance(item, dict) and not rule.whole_items:
+            item = _merge_maps(present[name], item, field, rules)
+        result.append(item)
+    return result
+
+
+def _interleaved(mine: list[str], theirs: list[str]) -> list[str]:
+    """The order in which the real server merges two lists of names, the second one leading."""
+    result: list[str] = []
+    shared = [name for name in theirs if name in mine]
+    i = j = 0
+    while i < len(mine) or j < len(theirs):
+        if i < len(mine):
+            if mine[i] not in theirs:
+                result.append(mine[i])
+                i += 1
+                continue
+            out_of_turn = j < len(theirs) and mine[i] != theirs[j] and shared and shared[0] != mine[i]
+            if out_of_turn or mine[i] in result:
+                i += 1
+                continue
+        if j < len(theirs):
+            result.append(theirs[j])
+            if shared and shared[0] == theirs[j]:
+                shared.pop(0)
+            if i < len(mine) and mine[i] == theirs[j]:
+                i += 1
+            j += 1
     return result
 
 
@@ -161,7 +187,7 @@ def _prune_list(items: list[Any], last: Tree, kept: Tree, field: str, rule: List
         name = element(item, rule)
         if name not in last:
             result.append(item)
-        elif name in kept:
+        elif name in kept and is_member(kept[name]):  # owning a part of an item does not keep it
             pruned = isinstance(item, dict) and not rule.whole_items
             result.append(_prune_map(item, last[name], kept[name], field, rules) if pruned else item)
     return result

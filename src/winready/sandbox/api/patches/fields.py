@@ -61,12 +61,15 @@ def content(obj: dict[str, Any]) -> dict[str, Any]:
     """The part of an object that can be owned."""
     owned = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
     metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNOWNED}
-    return {"metadata": metadata, **owned} if metadata else owned
+    return {"metadata": metadata, **owned}
 
 
 def fields_of(obj: dict[str, Any], rules: Rules) -> Tree:
     """All fields that an applied object names."""
-    return _children(content(obj), "", rules, containers_too=False)
+    found = _children(content(obj), "", rules, containers_too=False)
+    if not found["f:metadata"]:
+        del found["f:metadata"]
+    return found
 
 
 def difference(old: dict[str, Any] | None, new: dict[str, Any], rules: Rules) -> Difference:
@@ -236,14 +239,13 @@ def _made(member: bool, below: Tree) -> Tree | None:
 
 
 def members(tree: Tree | None, path: str = "") -> Iterator[str]:
-    """The paths of a set, as conflicts name them."""
-    if tree is None:
-        return
-    if path and is_member(tree):
-        yield path
-    for key, node in tree.items():
-        if key != ".":
-            yield from members(node, path + _spelled(key))
+    """The paths of a set, as conflicts name them: at each level what is in the set, then what is below."""
+    below = [(key, (tree or {})[key]) for key in sorted(tree or {}) if key != "."]
+    for key, node in below:
+        if is_member(node):
+            yield path + _spelled(key)
+    for key, node in below:
+        yield from members(node, path + _spelled(key))
 
 
 def _spelled(key: str) -> str:

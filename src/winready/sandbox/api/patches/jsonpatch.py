@@ -25,20 +25,15 @@ def json_patch(obj: dict[str, Any], operations: object) -> dict[str, Any]:
         for operation in operations:
             result = _carry_out(result, operation)
     except _Failed as failure:
-        raise unacceptable(str(failure)) from None
+        raise _unacceptable() from failure
     if not isinstance(result, dict):
-        raise unacceptable("replace operation value must be object")
+        raise _unacceptable()
     return result
 
 
-def unacceptable(message: str) -> ApiError:
-    """422 for a patch that is well-formed and cannot be applied."""
-    return ApiError(
-        422,
-        "Invalid",
-        "the server rejected our request due to an error in our request",
-        {"causes": [{"reason": "UnexpectedServerResponse", "message": message}]},
-    )
+def _unacceptable() -> ApiError:
+    """422 for a patch that is well-formed and cannot be applied; the real server keeps the cause to itself."""
+    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request")
 
 
 def _carry_out(document: Any, operation: dict[str, Any]) -> Any:
@@ -109,9 +104,9 @@ def _get(document: Any, path: str, missing: str) -> Any:
     holder, step = _holder(document, path)
     if isinstance(holder, list):
         return holder[_index(step, len(holder))]
-    if holder is None or step not in holder:
+    if holder is None:
         raise _Failed(f"{missing}: {path}: missing value")
-    return holder[step]
+    return holder.get(step)
 
 
 def _test(document: Any, path: str, expected: Any) -> None:
@@ -159,7 +154,5 @@ def _replace(document: Any, path: str, value: Any) -> None:
         raise _Failed(f"replace operation does not apply: doc is missing path: {path}: missing value")
     if isinstance(holder, list):
         holder[_index(step, len(holder))] = value
-    elif step in holder:
+    else:  # the real server does not mind a key that was not there
         holder[step] = value
-    else:
-        raise _Failed(f"replace operation does not apply: doc is missing key: {path}: missing value")
