@@ -20,7 +20,7 @@ STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)
 ALIAS = re.compile(r"^type (\w+) =? ?([\w.\[\]*]+)$", re.M)
 FIELD = re.compile(r"^\t(?:(\w+)\s+)?([\w.\[\]*]+)\s+`json:\"([^\"]*)\"(?:[^`\n]*? protobuf:\"\w+,(\d+))?", re.M)
 SCALARS = {"string": "string", "bool": "bool", "[]byte": "bytes", "float64": "double"}
-SCALARS |= dict.fromkeys(("int", "int32", "int64", "uint32", "uint8", "uint64"), "int")
+SCALARS |= {"int32": "int", "uint32": "int", "uint8": "int", "int": "int", "int64": "long", "uint64": "long"}
 SPECIAL = {"metav1.Time", "metav1.MicroTime", "metav1.Duration", "metav1.FieldsV1", "resource.Quantity"}
 SPECIAL |= {"intstr.IntOrString", "runtime.RawExtension", "types.UID"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.shapes import conform, stored_form
+from winready.sandbox.api.shapes import conform
 
 
 def test_fields_that_no_pod_has_are_named_and_dropped() -> None:
@@ -26,7 +26,10 @@ def test_fields_that_no_pod_has_are_named_and_dropped() -> None:
 
 def test_inline_fields_belong_to_their_holder() -> None:
     spec = {
-        "volumes": [{"name": "v", "hostPath": {"path": "/x"}}, {"name": "c", "configMap": {"name": "m", "items": []}}],
+        "volumes": [
+            {"name": "v", "hostPath": {"path": "/x"}},
+            {"name": "c", "configMap": {"name": "m", "items": [{"key": "k", "path": "p"}]}},
+        ],
         "containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}, "periodSeconds": 3}}],
         "ephemeralContainers": [{"name": "e", "image": "i", "targetContainerName": "c"}],
     }
@@ -48,7 +51,7 @@ def test_inline_fields_belong_to_their_holder() -> None:
             "v1",
             {"data": {"a": 1}},
             'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct'
-            " field ConfigMap.data.a of type string",
+            " field ConfigMap.data of type string",
         ),
         (
             "Pod",
@@ -72,6 +75,11 @@ def test_values_of_the_wrong_type_are_400(kind: str, version: str, obj: dict[str
     assert (caught.value.code, caught.value.message) == (400, message)
 
 
+def test_data_of_secrets_is_base64() -> None:
+    with pytest.raises(ApiError, match="illegal base64 data at input byte 0"):
+        conform("v1", "Secret", {"data": {"a": "***"}})
+
+
 def test_quantities_may_be_numbers_and_ports_names() -> None:
     resources = {"limits": {"cpu": 1, "memory": "1Gi"}}
     kept, _ = conform("v1", "Pod", {"spec": {"containers": [{"name": "c", "resources": resources}]}})
@@ -86,7 +94,9 @@ def test_zero_values_are_stored_where_they_are_values() -> None:
     container = {"name": "c", "stdin": False, "resources": {}, "args": [], "env": [{"name": "A", "value": ""}]}
     spec = {"containers": [container], "hostNetwork": False, "securityContext": {}, "terminationGracePeriodSeconds": 0}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {}}, "spec": spec}
-    assert stored_form(pod) == {
+    kept, unknown = conform("v1", "Pod", pod)
+    assert unknown == []
+    assert kept == {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "p"},

@@ -153,7 +153,7 @@ def _message(shape: Type, data: bytes, depth: int) -> dict[str, Any]:
 
 
 def _repeated(known: Field, raw: Raw, depth: int) -> list[Any]:
-    if known.type == "int" and isinstance(raw, bytes):  # packed
+    if known.type in ("int", "long") and isinstance(raw, bytes):  # packed
         values, at = [], 0
         while at < len(raw):
             value, at = _varint(raw, at)
@@ -174,7 +174,7 @@ def _signed(value: int) -> int:
 
 
 def _value(name: str, raw: Raw, depth: int) -> Any:
-    if name == "int" or name == "bool":
+    if name in ("int", "long", "bool"):
         if not isinstance(raw, int):
             raise _Malformed("bytes where a number belongs")
         return bool(raw) if name == "bool" else _signed(raw)

@@ -6,6 +6,7 @@ check that a JSON body is shaped like its kind, with the fields that no kind has
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -115,7 +116,9 @@ def type_of_kind(api_version: str, kind: str) -> Type | None:
 
 
 def conform(api_version: str, kind: str, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The object without nulls and fields that its kind does not have, and the paths of those fields.
+    """The object as its kind would be stored, and the paths of the fields that the kind does not have.
+
+    Nulls, unknown fields and zero values that mean nothing are gone, quantities are in canonical form.
 
     Raises 400, as the real server's decoder does, for a value of the wrong type. Kinds it lacks pass as they are.
     """
@@ -132,37 +135,11 @@ def conform(api_version: str, kind: str, obj: dict[str, Any]) -> tuple[dict[str,
         raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {wrong}') from None
 
 
-def stored_form(obj: dict[str, Any]) -> dict[str, Any]:
-    """The object as the API server writes it: without the zero values that its types leave out (``omitempty``)."""
-    shape = type_of_kind(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
-    return obj if shape is None else _without_zeros(shape, obj)
-
-
-def _without_zeros(shape: Type, value: dict[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for name, item in value.items():
-        known = shape.names.get(name)
-        if known is None:  # apiVersion and kind
-            result[name] = item
-        elif item is None or (not known.keeps_zero and _is_zero(known, item)):
-            continue
-        else:
-            inner = type_named(known.type)
-            if inner is None:
-                result[name] = item
-            elif known.form == "*":
-                result[name] = [_without_zeros(inner, entry) for entry in item]
-            elif known.form == "%":
-                result[name] = {key: _without_zeros(inner, entry) for key, entry in item.items()}
-            else:
-                result[name] = _without_zeros(inner, item)
-    return result
-
-
-def _is_zero(known: Field, value: Any) -> bool:
-    if known.form:
-        return not value
-    return known.type in ("string", "int", "bool", "double", "bytes") and not value
+def _left_out(known: Field, value: Any) -> bool:
+    """Whether a value is a zero that the types of the API leave out when they are written (``omitempty``)."""
+    if value or known.keeps_zero or known.name == "managedFields":  # an empty list there asks for a reset
+        return False
+    return bool(known.form) or known.type in ("string", "int", "long", "bool", "double", "bytes")
 
 
 class _WrongType(Exception):
@@ -183,7 +160,8 @@ def _wrong(value: Any, owner: Type, path: str, wanted: str) -> _WrongType:
     found = _GO_KINDS.get(type(value), "value")
     if isinstance(value, int | float) and not isinstance(value, bool) and wanted != "string":
         found = f"number {value}"
-    return _WrongType(f"json: cannot unmarshal {found} into Go struct field {owner.short}.{path} of type {wanted}")
+    plain = re.sub(r"\[[^]]*\]", "", path)  # Go's decoder names fields, not the places in lists and maps
+    return _WrongType(f"json: cannot unmarshal {found} into Go struct field {owner.short}.{plain} of type {wanted}")
 
 
 def _conform_struct(shape: Type, value: dict[str, Any], path: str, unknown: list[str]) -> dict[str, Any]:
@@ -194,7 +172,9 @@ def _conform_struct(shape: Type, value: dict[str, Any], path: str, unknown: list
         if known is None:
             unknown.append(here)
         elif item is not None:
-            result[name] = _conform_field(shape, known, item, here, unknown)
+            stored = _conform_field(shape, known, item, here, unknown)
+            if not _left_out(known, stored):
+                result[name] = stored
     return result
 
 
@@ -206,12 +186,13 @@ def _conform_field(owner: Type, known: Field, value: Any, path: str, unknown: li
     if known.form == "%":
         if not isinstance(value, dict):
             raise _wrong(value, owner, path, f"map[string]{_go_name(known.type)}")
-        return {key: _conform_value(owner, known.type, item, f"{path}.{key}", unknown) for key, item in value.items()}
+        return {key: _conform_value(owner, known.type, item, f"{path}[{key}]", unknown) for key, item in value.items()}
     return _conform_value(owner, known.type, value, path, unknown)
 
 
 def _go_name(name: str) -> str:
-    return {"int": "int32", "bytes": "[]uint8"}.get(name, name.rpartition("/")[2])
+    known = {"int": "int32", "long": "int64", "bytes": "[]uint8", "IntOrString": "int32", "Time": "string"}
+    return known.get(name, name.rpartition("/")[2])
 
 
 _SCALARS: dict[str, tuple[type, ...]] = {
@@ -219,6 +200,7 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "bytes": (str,),
     "bool": (bool,),
     "int": (int,),
+    "long": (int,),
     "double": (int, float),
     "Time": (str,),
     "MicroTime": (str,),
@@ -229,7 +211,15 @@ _SCALARS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _quantity(value: Any, path: str) -> str:
+def _is_base64(value: object) -> bool:
+    try:
+        base64.b64decode(str(value), validate=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _quantity(value: Any) -> str:
     try:
         return canonical(value)
     except ValueError:
@@ -242,11 +232,13 @@ def _conform_value(owner: Type, name: str, value: Any, path: str, unknown: list[
     if allowed is not None:
         if value is None and name in ("string", "bytes"):
             return ""
-        if name == "int" and isinstance(value, float) and value.is_integer():
+        if name in ("int", "long") and isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise _wrong(value, owner, path, _go_name(name))
-        return _quantity(value, path) if name == "Quantity" else value
+        if name == "bytes" and not _is_base64(value):
+            raise _WrongType("illegal base64 data at input byte 0")
+        return _quantity(value) if name == "Quantity" else value
     shape = type_named(name)
     if shape is None:  # RawExtension: any object
         return value

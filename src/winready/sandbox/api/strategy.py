@@ -77,7 +77,8 @@ def prepare_update(resource: Resource, new: Object, old: Object, subresource: st
     if subresource == "approval":
         return {**old, "metadata": metadata, "status": new.get("status") or {}}
     if subresource == "finalize":
-        return {**old, "metadata": metadata, "spec": {**old.get("spec", {}), **(new.get("spec") or {})}}
+        finalizers = (new.get("spec") or {}).get("finalizers") or []
+        return {**old, "metadata": metadata, "spec": {**old.get("spec", {}), "finalizers": finalizers}}
     result = {**new, "metadata": metadata, "kind": old["kind"], "apiVersion": old["apiVersion"]}
     if resource.subresource("status"):
         result.pop("status", None)
