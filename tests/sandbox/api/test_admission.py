@@ -175,3 +175,11 @@ def test_a_write_that_is_refused_takes_nothing() -> None:
         ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 1}]
         refused(service, client, "bad", type="NodePort", ports=ports)
     assert service(client, "good", type="NodePort", ports=[{"port": 80, "nodePort": 30001}])
+
+
+def test_a_pod_bears_with_a_node_in_trouble_for_five_minutes() -> None:
+    tolerations = pod(cluster())["spec"]["tolerations"]
+    assert {(each["key"], each["effect"], each["tolerationSeconds"]) for each in tolerations} == {
+        ("node.kubernetes.io/not-ready", "NoExecute", 300),
+        ("node.kubernetes.io/unreachable", "NoExecute", 300),
+    }

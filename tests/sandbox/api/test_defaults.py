@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from winready.sandbox.api.defaults import apply_defaults
-from winready.sandbox.api.pod_defaults import admit_pod, pull_policy
+from winready.sandbox.api.pod_defaults import pull_policy, tolerate_node_trouble
 
 
 def filled(kind: str, group: str, obj: dict[str, Any]) -> dict[str, Any]:
@@ -102,24 +102,19 @@ def test_volumes() -> None:
     assert token["projected"]["sources"][0]["serviceAccountToken"]["expirationSeconds"] == 3600
 
 
-def test_admission_gives_priority_and_patience() -> None:
+def test_admission_gives_patience_with_nodes() -> None:
     admitted: dict[str, Any] = {
         "spec": {"tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}
     }
-    admit_pod(admitted)
-    spec = admitted["spec"]
-    assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
-    assert spec["tolerations"][1] == {
+    tolerate_node_trouble(admitted)
+    assert admitted["spec"]["tolerations"][1] == {
         "key": "node.kubernetes.io/unreachable",
         "operator": "Exists",
         "effect": "NoExecute",
         "tolerationSeconds": 300,
     }
-    critical: dict[str, Any] = {"spec": {"priorityClassName": "system-node-critical"}}
-    admit_pod(critical)
-    assert critical["spec"]["priority"] == 2_000_001_000
     everything: dict[str, Any] = {"spec": {"tolerations": [{"operator": "Exists"}]}}
-    admit_pod(everything)
+    tolerate_node_trouble(everything)
     assert everything["spec"]["tolerations"] == [{"operator": "Exists"}]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import aiohttp
@@ -56,6 +57,19 @@ async def test_openapi_lists_the_parameters_that_kubectl_looks_for(http: Http) -
     assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
     assert (await http.get("/openapi/v2")).body["swagger"] == "2.0"
     assert (await http.get("/openapi/v3/apis/nothing/v1")).code == 404
+
+
+async def test_openapi_describes_the_fields_of_known_kinds(http: Http) -> None:
+    schemas = (await http.get("/openapi/v3/api/v1")).body["components"]["schemas"]
+    pod = schemas["io.k8s.api.core.v1.Pod"]
+    assert pod["x-kubernetes-group-version-kind"] == [{"group": "", "version": "v1", "kind": "Pod"}]
+    assert pod["properties"]["spec"] == {"allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}]}
+    containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
+    assert containers == {"type": "array", "items": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}}
+    options = schemas["io.k8s.api.core.v1.WindowsSecurityContextOptions"]["properties"]
+    assert options["hostProcess"] == {"type": "boolean"}
+    used = set(re.findall(r'"\$ref": "#/components/schemas/([^"]+)"', json.dumps(schemas)))
+    assert used <= set(schemas)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/readyz/ping"])

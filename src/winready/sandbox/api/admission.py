@@ -5,6 +5,7 @@ from __future__ import annotations
 from winready.sandbox.api.admission_services import ServiceAddresses
 from winready.sandbox.api.errors import ApiError, forbidden
 from winready.sandbox.api.objects import Object, fresh, generated_name
+from winready.sandbox.api.pod_defaults import tolerate_node_trouble
 from winready.sandbox.api.registry import Admission, Registry
 
 CREDENTIALS_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -45,6 +46,7 @@ class PodAdmission:
             return
         self._priority(admission.name, pod["spec"])
         self._runtime_class(admission.name, pod["spec"])
+        tolerate_node_trouble(pod)
         if MIRROR not in (pod["metadata"].get("annotations") or {}):
             self._service_account(admission, pod["spec"])
 

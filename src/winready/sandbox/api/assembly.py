@@ -5,6 +5,7 @@ from __future__ import annotations
 from winready.sandbox.api import custom, pods
 from winready.sandbox.api.authn import Authenticator
 from winready.sandbox.api.escalation import check_grant
+from winready.sandbox.api.events import EventSweeper
 from winready.sandbox.api.objects import Object
 from winready.sandbox.api.rbac import RBAC, Authorizer
 from winready.sandbox.api.registry import Admission, Call, Registry
@@ -19,6 +20,7 @@ def new_registry(minor: int = DEFAULT_MINOR, history: int = HISTORY) -> Registry
     registry = Registry(ResourceTable(minor), Store(history))
     pods.install(registry)
     custom.install(registry)
+    EventSweeper(registry)
     return registry
 
 

@@ -1,4 +1,4 @@
-"""OpenAPI as far as kubectl validates with it: which parameters each operation takes, open schemas for the rest."""
+"""OpenAPI as far as kubectl uses it: parameters of each operation to validate, fields of each kind to explain."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import hashlib
 
 from winready.sandbox.api.objects import Object
 from winready.sandbox.api.resources import Resource, ResourceTable
+from winready.sandbox.api.shapes import Field, Type, type_named, type_of_kind
 
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
 _METHODS = {"create": "post", "update": "put", "patch": "patch", "delete": "delete", "get": "get"}
+
+_SCALARS: dict[str, Object] = {
+    "string": {"type": "string"},
+    "bytes": {"type": "string", "format": "byte"},
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer"},
+    "double": {"type": "number"},
+    "Time": {"type": "string", "format": "date-time"},
+    "MicroTime": {"type": "string", "format": "date-time"},
+    "Duration": {"type": "string"},
+    "Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "IntOrString": {"oneOf": [{"type": "integer"}, {"type": "string"}]},
+}
 
 
 def paths(table: ResourceTable) -> Object:
@@ -31,24 +45,59 @@ def document(table: ResourceTable, group: str, version: str) -> Object | None:
     found: Object = {}
     schemas: Object = {}
     for resource in resources:
-        place = (
-            f"{root}/namespaces/{{namespace}}/{resource.plural}" if resource.namespaced else f"{root}/{resource.plural}"
-        )
+        scope = "/namespaces/{namespace}" if resource.namespaced else ""
+        place = f"{root}{scope}/{resource.plural}"
         found[place] = _operations(resource, ("create",))
         if not resource.virtual:
             found[f"{place}/{{name}}"] = _operations(resource, ("get", "update", "patch", "delete"))
             found[place]["get"] = _operation(resource, "list", ())
-        schemas[_schema_name(resource)] = {
-            "type": "object",
-            "x-kubernetes-group-version-kind": [_kind(resource)],
-            "x-kubernetes-preserve-unknown-fields": True,
-        }
+        _add_kind(schemas, resource)
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": f"v1.{table.minor}.0"},
         "paths": found,
         "components": {"schemas": schemas},
     }
+
+
+def _add_kind(schemas: Object, resource: Resource) -> None:
+    """The schema of a kind and of everything it is made of; open where the shape is not known."""
+    shape = type_of_kind(resource.api_version, resource.kind)
+    marked = {"x-kubernetes-group-version-kind": [_kind(resource)]}
+    if shape is None:
+        name = ".".join(filter(None, (resource.group, resource.version, resource.kind)))
+        schemas[name] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, **marked}
+        return
+    _add_type(schemas, shape)
+    named = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+    own = schemas[_schema_name(shape)]
+    schemas[_schema_name(shape)] = {**own, "properties": {**named, **own["properties"]}, **marked}
+
+
+def _add_type(schemas: Object, shape: Type) -> None:
+    name = _schema_name(shape)
+    if name in schemas:
+        return
+    properties: Object = {}
+    schemas[name] = {"type": "object", "properties": properties}
+    for field in shape.names.values():
+        properties[field.name] = _property(schemas, field)
+
+
+def _property(schemas: Object, field: Field) -> Object:
+    value: Object = dict(_SCALARS.get(field.type, {"type": "object"}))
+    shape = type_named(field.type)
+    if shape is not None:
+        _add_type(schemas, shape)
+        reference = {"$ref": f"#/components/schemas/{_schema_name(shape)}"}
+        value = reference if field.form else {"allOf": [reference]}
+    if field.form == "*":
+        return {"type": "array", "items": value}
+    return {"type": "object", "additionalProperties": value} if field.form == "%" else value
+
+
+def _schema_name(shape: Type) -> str:
+    return "io.k8s.api." + shape.name.replace("/", ".")
 
 
 def swagger(table: ResourceTable) -> Object:
@@ -63,10 +112,6 @@ def swagger(table: ResourceTable) -> Object:
 
 def _kind(resource: Resource) -> Object:
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
-
-
-def _schema_name(resource: Resource) -> str:
-    return ".".join(filter(None, ("io.k8s", resource.group, resource.version, resource.kind)))
 
 
 def _operations(resource: Resource, verbs: tuple[str, ...]) -> Object:

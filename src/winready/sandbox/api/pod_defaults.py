@@ -7,7 +7,6 @@ from typing import Any
 Object = dict[str, Any]
 
 _SOURCES_WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
-_SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -68,15 +67,9 @@ def default_pod_spec(spec: Object) -> None:
         _volume(volume)
 
 
-def admit_pod(pod: Object, priority: int | None = None) -> None:
-    """What admission adds to a new pod: its priority, and patience with nodes in trouble.
-
-    ``priority`` is the value of the pod's class where the caller knows it.
-    """
+def tolerate_node_trouble(pod: Object) -> None:
+    """The patience with nodes in trouble that admission gives a new pod."""
     spec = field_map(pod, "spec")
-    known = _SYSTEM_PRIORITIES.get(str(spec.get("priorityClassName", "")), 0)
-    spec.setdefault("priority", known if priority is None else priority)
-    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     tolerations = spec.get("tolerations") if isinstance(spec.get("tolerations"), list) else []
     for key in _NODE_TROUBLE:
         if not any(_tolerates(toleration, key) for toleration in children(spec, "tolerations")):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from winready.sandbox.api.defaults import apply_defaults
 from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.pod_defaults import admit_pod
+from winready.sandbox.api.pod_defaults import tolerate_node_trouble
 from winready.sandbox.api.shapes import conform
 from winready.sandbox.api.validation import validate
 
@@ -56,7 +56,7 @@ def test_damaged_objects_get_an_answer(case: dict[str, Any], choice: int, value:
     assert code in (200, 400)
     apply_defaults(kind, group, broken)
     if kind == "Pod" and isinstance(broken.get("spec"), dict):
-        admit_pod(broken)
+        tolerate_node_trouble(broken)
     validate(kind, group, broken, None, minor)
     validate(kind, group, broken, old, minor)
     validate(kind, group, old, broken, minor)
