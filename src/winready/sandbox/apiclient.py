@@ -242,9 +242,10 @@ class ApiClient:
         """Every change of a selection for as long as the caller listens.
 
         Lists first; after an outage or an expired history it lists again and tells the differences, so that
-        the caller sees each object appear once and disappear once whatever happened in between.
+        the caller sees each object appear once and disappear once whatever happened in between. An object that
+        disappeared unseen is told with its name and UID only.
         """
-        known: dict[tuple[str, str], Object] = {}
+        known: dict[tuple[str, str], _Seen] = {}
         version, pause, synced = "", _BACKOFF[0], False
         while True:
             try:
@@ -271,7 +272,7 @@ class ApiClient:
                     if kind == "DELETED":
                         known.pop(key, None)
                     else:
-                        known[key] = obj
+                        known[key] = _Seen.of(obj)
                     yield Change(kind, obj)
             except Gone:
                 version = ""
@@ -305,18 +306,34 @@ def _key(obj: Object) -> tuple[str, str]:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-def _differences(known: dict[tuple[str, str], Object], items: list[Object]) -> list[Change]:
+class _Seen(NamedTuple):
+    """What a watch keeps of an object, to tell the differences after a new listing."""
+
+    uid: str
+    version: str
+
+    @classmethod
+    def of(cls, obj: Object) -> _Seen:
+        return cls(obj["metadata"].get("uid", ""), obj["metadata"]["resourceVersion"])
+
+    def gone(self, key: tuple[str, str]) -> Change:
+        """That it has disappeared; its last state went unseen."""
+        metadata = {"name": key[1], "uid": self.uid} | ({"namespace": key[0]} if key[0] else {})
+        return Change("DELETED", {"metadata": metadata})
+
+
+def _differences(known: dict[tuple[str, str], _Seen], items: list[Object]) -> list[Change]:
     """Bring ``known`` to what was listed and tell what that changes."""
     listed = {_key(obj): obj for obj in items}
-    changes = [Change("DELETED", known.pop(key)) for key in list(known) if key not in listed]
+    changes = [known.pop(key).gone(key) for key in list(known) if key not in listed]
     for key, obj in listed.items():
-        old = known.get(key)
-        known[key] = obj
-        if old is not None and old["metadata"].get("uid") != obj["metadata"].get("uid"):
-            changes += [Change("DELETED", old), Change("ADDED", obj)]
+        old, new = known.get(key), _Seen.of(obj)
+        known[key] = new
+        if old is not None and old.uid != new.uid:
+            changes += [old.gone(key), Change("ADDED", obj)]
         elif old is None:
             changes.append(Change("ADDED", obj))
-        elif old["metadata"]["resourceVersion"] != obj["metadata"]["resourceVersion"]:
+        elif old.version != new.version:
             changes.append(Change("MODIFIED", obj))
     return changes
 

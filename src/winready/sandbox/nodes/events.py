@@ -8,18 +8,25 @@ import uuid
 from typing import Any, Literal
 
 from winready.sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable
+from winready.sandbox.clock import Clock
 from winready.sandbox.nodes.times import stamp
 
 Object = dict[str, Any]
 _REMEMBERED = 512
+_BURST = 25
+_REFILL = 300.0
+"""As the real recorder: 25 events about one object at once, then one in five minutes."""
 
 
 class Recorder:
     """Writes the events of one node, in order and without holding up the work they tell about."""
 
-    def __init__(self, client: ApiClient, node: str) -> None:
+    def __init__(self, client: ApiClient, node: str, clock: Clock) -> None:
         self._client = client
         self._node = node
+        self._clock = clock
+        self._pending: set[tuple[str, ...]] = set()
+        self._budgets: dict[str, tuple[float, float]] = {}
         self._queue: asyncio.Queue[tuple[tuple[str, ...], Object]] = asyncio.Queue()
         self._known: dict[tuple[str, ...], Object] = {}
         self._task: asyncio.Task[None] | None = None
@@ -66,7 +73,11 @@ class Recorder:
         if known is not None:
             known["count"] += 1
             known["lastTimestamp"] = now
-            self._queue.put_nowait((key, known))
+            if key not in self._pending and self._affordable(about["uid"]):
+                self._pending.add(key)
+                self._queue.put_nowait((key, known))
+            return
+        if not self._affordable(about["uid"]):
             return
         event: Object = {
             "metadata": {"name": f"{about['name']}.{uuid.uuid4().hex[:16]}", "namespace": namespace},
@@ -85,12 +96,24 @@ class Recorder:
         if len(self._known) >= _REMEMBERED:
             self._known.pop(next(iter(self._known)))
         self._known[key] = event
+        self._pending.add(key)
         self._queue.put_nowait((key, event))
+
+    def _affordable(self, uid: str) -> bool:
+        """Whether one more event about this object may be written; a flapping probe must not drown the others."""
+        now = self._clock.now()
+        left, since = self._budgets.get(uid, (float(_BURST), now))
+        left = min(left + (now - since) / _REFILL, float(_BURST))
+        if len(self._budgets) >= _REMEMBERED:
+            self._budgets.pop(next(iter(self._budgets)))
+        self._budgets[uid] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        return left >= 1
 
     async def _write(self) -> None:
         written: set[str] = set()
         while True:
             key, event = await self._queue.get()
+            self._pending.discard(key)
             name, namespace = event["metadata"]["name"], event["metadata"]["namespace"]
             try:
                 if name in written:

@@ -79,7 +79,7 @@ class Kubelet:
         self.rng = random.Random(machine.name)
         build = machine.build.number if machine.build else ""
         self.images = ImageStore(machine.os, build, clock, self.defects.runtime, self.rng)
-        self.recorder = Recorder(client, machine.name)
+        self.recorder = Recorder(client, machine.name, clock)
         self.publisher = Publisher(client, machine.name)
         self.start_slots = asyncio.Semaphore(latency.of(machine.os).starts_at_once)
         self.workers: dict[str, PodWorker] = {}

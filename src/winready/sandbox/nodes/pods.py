@@ -36,7 +36,7 @@ class PodWorker:
         self.clock = node.clock
         self.recorder = node.recorder
         self.defects = node.defects
-        self.pod = pod
+        self.pod = pod = _lean(pod)
         self.uid = str(pod["metadata"]["uid"])
         self.full_name = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}"
         self.sandbox = Sandbox(node, pod)
@@ -48,6 +48,7 @@ class PodWorker:
         self.runs = {state.name: ContainerRun(self, state) for state in self.facts.init + self.facts.main}
         self.reported: Object = dict(old)
         """The status as the API server has it from us."""
+        self.pod = self.facts.pod = _without_own_status(pod)
         self._life: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._ending_grace = 0.0
@@ -116,20 +117,19 @@ class PodWorker:
 
     def status(self) -> Object:
         """The status as it is now."""
-        current = self.pod.get("status") or {}
-        foreign = [c for c in current.get("conditions") or [] if c["type"] not in status.OWN_CONDITIONS]
+        foreign = self.pod["status"]["conditions"]
         own = [c for c in self.reported.get("conditions") or [] if c["type"] in status.OWN_CONDITIONS]
         return status.build(self.facts, {"conditions": foreign + own})
 
     def start(self) -> None:
         """Begin to work on the pod."""
-        if (self.pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        if self.reported.get("phase") in ("Succeeded", "Failed"):
             self._keep_old_end()
             return
         self._life = asyncio.create_task(self._live(), name=f"pod {self.full_name}")
 
     def _keep_old_end(self) -> None:
-        old = self.pod["status"]
+        old = self.reported
         self.facts.ended = (old["phase"], old.get("reason") or "", old.get("message") or "")
         for state in self.facts.init + self.facts.main:
             everyone = (old.get("initContainerStatuses") or []) + (old.get("containerStatuses") or [])
@@ -141,7 +141,7 @@ class PodWorker:
     def update(self, pod: Object) -> None:
         """The pod has changed in the API."""
         old_containers = {item["name"]: item for item in self.pod["spec"]["containers"]}
-        self.pod = self.facts.pod = pod
+        self.pod = self.facts.pod = pod = _without_own_status(_lean(pod))
         for item in pod["spec"]["containers"]:
             if item["image"] != old_containers.get(item["name"], item)["image"]:
                 self.runs[item["name"]].replace(item)
@@ -323,3 +323,14 @@ class PodWorker:
         for run in self.runs.values():
             await run.crash()
         self.sandbox.remove()
+
+
+def _lean(pod: Object) -> Object:
+    """The pod without its field ownership: thousands of pods are kept, and no kubelet looks at it."""
+    return {**pod, "metadata": {key: value for key, value in pod["metadata"].items() if key != "managedFields"}}
+
+
+def _without_own_status(pod: Object) -> Object:
+    """The pod with only those conditions that others set: the kubelet itself is the source of the rest."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return {**pod, "status": {"conditions": [c for c in conditions if c["type"] not in status.OWN_CONDITIONS]}}
