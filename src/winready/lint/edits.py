@@ -117,8 +117,9 @@ def _whole_mappings(document: Document, operations: list[Operation]) -> list[Ope
         again = False
         for parent in {path[:-1] for path in removed}:
             value = _at(document.value, parent)
-            named = bool(parent) and isinstance(parent[-1], str) and parent[-1] not in ("spec", "metadata")
-            if named and parent not in touched and all((*parent, key) in removed for key in value):
+            if not isinstance(value, Map) or not parent or not isinstance(parent[-1], str) or parent in touched:
+                continue
+            if all((*parent, key) in removed for key in value):
                 removed = {path for path in removed if path[: len(parent)] != parent} | {parent}
                 again = True
                 break
