@@ -162,6 +162,7 @@ async def test_defects(named: Fabric) -> None:
     with pytest.raises(NoSuchName):
         await windows.resolve("web")
     assert await windows.resolve("web.ns.svc.cluster.local") == ["10.96.4.4"]
+    assert windows.dns.searches == ()
     defects.no_suffix, defects.external_dead = False, True
     with pytest.raises(DnsFailure):
         await windows.resolve("github.com", timeout=4)

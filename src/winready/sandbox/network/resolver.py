@@ -65,14 +65,15 @@ class Resolver:
     @property
     def config(self) -> DnsConfig:
         """The settings in force; a CNI configuration without the dns capability wins over the pod's (fact 1.6)."""
-        return self._cni_config if self._defects.ignore_dns_config else self._config
+        config = self._cni_config if self._defects.ignore_dns_config else self._config
+        return replace(config, searches=()) if self._defects.no_suffix else config
 
     def candidates(self, name: str) -> Iterator[str]:
         """The complete names to ask for, in order."""
         if name.endswith("."):
             yield name.rstrip(".")
             return
-        searches = () if self._defects.no_suffix else self.config.searches
+        searches = self.config.searches
         if self._windows:
             if "." in name:
                 yield name
