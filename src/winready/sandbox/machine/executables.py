@@ -51,12 +51,14 @@ def find_for_create_process(files: FileSystem, name: str, cwd: str, env: Mapping
     raise ExecError("windows", "The system cannot find the file specified.")
 
 
-def find_for_shell(files: FileSystem, name: str, cwd: str, env: Mapping[str, str]) -> str | None:
-    """Where cmd and PowerShell find a program: only files with an extension of PATHEXT, current directory first."""
+def find_for_shell(
+    files: FileSystem, name: str, cwd: str, env: Mapping[str, str], *, current_first: bool = True
+) -> str | None:
+    """Where cmd (current directory first) and PowerShell (not) find a program: files with an extension of PATHEXT."""
     extensions = [part.lower() for part in env.get("PATHEXT", PATHEXT).split(";") if part.strip()]
     base = name.replace("/", "\\")
     has_extension = any(base.lower().endswith(extension) for extension in extensions)
-    searched = [cwd, *(part for part in env.get("PATH", "").split(";") if part)]
+    searched = [*([cwd] if current_first else []), *(part for part in env.get("PATH", "").split(";") if part)]
     folders = [""] if "\\" in base or ":" in base else searched
     for folder in folders:
         stem = f"{folder.rstrip(chr(92))}\\{base}" if folder else base

@@ -7,10 +7,15 @@ from winready.sandbox.programs import simple
 from winready.sandbox.programs.busybox.main import busybox
 from winready.sandbox.programs.cmd.main import cmd
 from winready.sandbox.programs.network import NETWORK_PROGRAMS
+from winready.sandbox.programs.powershell.main import powershell_core, powershell_desktop
+from winready.sandbox.programs.windows import WINDOWS_PROGRAMS
 
 PROGRAMS: dict[str, Program] = {
     "cmd": cmd,
+    "powershell-core": powershell_core,
+    "powershell-desktop": powershell_desktop,
     "busybox": busybox,
     **simple.PROGRAMS,
+    **WINDOWS_PROGRAMS,
     **NETWORK_PROGRAMS,
 }

@@ -380,7 +380,7 @@ class Shell:
         """The file behind a command's name; raises `ExecError`."""
         if not self.process.windows:
             return executables.find_for_posix(self.process.files, name, self.cwd, env, self.process.identity)
-        found = executables.find_for_shell(self.process.files, name, self.cwd, env)
+        found = executables.find_for_shell(self.process.files, name, self.cwd, env, current_first=False)
         if found is None and "/" in name:
             return executables.find_for_create_process(self.process.files, name, self.cwd, env)
         if found is None:
