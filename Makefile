@@ -25,6 +25,8 @@ $(BIN)/uv: locks/uv.txt
 $(VENV)/.run: $(BIN)/uv locks/run.txt pyproject.toml
 	@$(UV) --require-hashes -r locks/run.txt
 	@$(UV) --no-deps --no-build-isolation --editable .
+# Where Python may not write bytecode, half of every start would be compiling.
+	@$(BIN)/python -m compileall -q -x /pip/ src $(VENV)/lib
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run locks/dev.txt
