@@ -154,7 +154,7 @@ class Cluster:
     async def settle(self) -> None:
         """Wait until nothing is written any more."""
         quiet, version = 0, -1
-        while quiet < 5:
+        while quiet < 10:
             await asyncio.sleep(0.004)
             now = self.registry.store.version - self._beats
             quiet = quiet + 1 if now == version else 0

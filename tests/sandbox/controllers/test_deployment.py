@@ -142,13 +142,15 @@ async def test_scaling_in_the_middle_of_a_rollout_keeps_the_proportions() -> Non
         await cluster.until(lambda: complete(cluster))
         cluster.broken.add("web-")
         set_image(cluster, "registry.k8s.io/pause:broken")
-        await cluster.settle()
-        sizes = sorted(rs["spec"]["replicas"] for rs in cluster.client.list("replicasets", "default")[0])
-        assert sizes == [5, 8]
+
+        def sizes() -> list[int]:
+            return sorted(rs["spec"]["replicas"] for rs in cluster.client.list("replicasets", "default")[0])
+
+        await cluster.until(lambda: sizes() == [5, 8])
         cluster.client.patch("deployments", "web", {"spec": {"replicas": 15}}, "default")
+        await cluster.until(lambda: sizes() == [7, 11])
         await cluster.settle()
-        sizes = sorted(rs["spec"]["replicas"] for rs in cluster.client.list("replicasets", "default")[0])
-        assert sizes == [7, 11]
+        assert sizes() == [7, 11]
 
 
 async def test_old_replica_sets_are_kept_as_the_history_limit_says() -> None:

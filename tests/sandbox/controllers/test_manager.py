@@ -70,3 +70,24 @@ async def test_a_key_waits_once_and_failures_come_back() -> None:
     worker.cancel()
     await asyncio.gather(worker, return_exceptions=True)
     assert seen == ["a", "b", "b", "b"]
+
+
+async def test_news_of_a_costly_key_gather_while_it_rests() -> None:
+    queue: WorkQueue[str] = WorkQueue("test", Clock(100))
+    turns: list[str] = []
+
+    def sync(key: str) -> None:
+        turns.append(key)
+        if key == "large":
+            sum(range(300_000))
+            queue.add("large")
+
+    queue.add("large")
+    worker = asyncio.create_task(queue.run(sync))
+    for number in range(50):
+        queue.add(f"small-{number}")
+        await asyncio.sleep(0)
+    worker.cancel()
+    await asyncio.gather(worker, return_exceptions=True)
+    assert turns.count("large") == 1
+    assert len(turns) >= 50

@@ -106,8 +106,8 @@ async def test_a_daemon_set_has_one_pod_on_every_node_it_is_for() -> None:
         assert len(cluster.pods()) == 3
         cluster.client.patch("nodes", "two", {"metadata": {"labels": {"kubernetes.io/os": "windows"}}})
         await cluster.until(lambda: {pod["spec"].get("nodeName") for pod in cluster.pods()} == {"one", "three"})
-        status = cluster.get("daemonsets", "agent")["status"]
-        assert (status["desiredNumberScheduled"], status["numberMisscheduled"]) == (2, 0)
+        await cluster.until(lambda: cluster.get("daemonsets", "agent")["status"]["numberMisscheduled"] == 0)
+        assert cluster.get("daemonsets", "agent")["status"]["desiredNumberScheduled"] == 2
 
 
 async def test_a_daemon_set_replaces_its_pods_one_by_one() -> None:
@@ -126,9 +126,9 @@ async def test_a_daemon_set_replaces_its_pods_one_by_one() -> None:
         cluster.context.pods.add_handler(watch)
         set_image(cluster, "daemonsets", "agent", "registry.k8s.io/pause:3.11")
         await cluster.until(lambda: set(images(cluster).values()) == {"registry.k8s.io/pause:3.11"})
+        await cluster.until(lambda: cluster.get("daemonsets", "agent")["status"].get("updatedNumberScheduled") == 3)
         await cluster.until(lambda: cluster.get("daemonsets", "agent")["status"].get("numberAvailable") == 3)
         assert min(fewest) >= 2
-        assert cluster.get("daemonsets", "agent")["status"]["updatedNumberScheduled"] == 3
 
 
 def job(name: str = "work", **spec: Any) -> Object:

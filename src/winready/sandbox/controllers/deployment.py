@@ -111,7 +111,7 @@ class DeploymentController(Controller):
         newest = max((revision(rs) for rs in sets if new is None or uid_of(rs) != uid_of(new)), default=0) + 1
         if new is None:
             new = self._create(deployment, sets, newest)
-        number = max(revision(new), newest) if len(sets) > 1 or not revision(new) else revision(new)
+        number = max(revision(new), newest)
         annotations = self._annotations(deployment, new, number)
         if annotations != (new["metadata"].get("annotations") or {}):
             new = self.informers.patch(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 
 from winready.sandbox.api.objects import Object
@@ -34,8 +33,7 @@ def address(pod: Object, family: str) -> str:
     """The pod's address of a family, or nothing."""
     status = pod.get("status") or {}
     found = [entry.get("ip", "") for entry in status.get("podIPs") or ()] or [status.get("podIP") or ""]
-    version = 6 if family == "IPv6" else 4
-    return next((ip for ip in found if ip and ipaddress.ip_address(ip).version == version), "")
+    return next((ip for ip in found if ip and (":" in ip) == (family == "IPv6")), "")
 
 
 def resolve_ports(service: Object, pod: Object) -> tuple[Port, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -18,6 +19,12 @@ FIRST_RETRY = 0.005
 LONGEST_RETRY = 60.0
 """Cluster seconds, as are all delays here."""
 
+SHORT = 0.001
+REST = 10.0
+LONGEST_REST = 0.25
+"""A key whose turn costs more than SHORT seconds of computing rests REST times as long, in which its news gather:
+a workload of thousands of pods is not looked at anew for each of them."""
+
 K = TypeVar("K")
 
 
@@ -31,9 +38,14 @@ class WorkQueue(Generic[K]):
         self._wake = asyncio.Event()
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
         self._failures: dict[K, int] = {}
+        self._resting: dict[K, float] = {}
 
     def add(self, key: K) -> None:
-        """Work on this key soon."""
+        """Work on this key soon; one whose last turn was long has to wait in proportion."""
+        wait = self._resting.get(key, 0.0) - time.monotonic() if self._resting else 0.0
+        if wait > 0:
+            self._later(key, wait)
+            return
         self._ready[key] = None
         self._wake.set()
 
@@ -42,14 +54,16 @@ class WorkQueue(Generic[K]):
         if cluster_seconds <= 0:
             self.add(key)
             return
-        due = self.clock.now() + cluster_seconds
+        self._later(key, self.clock.wall(cluster_seconds))
+
+    def _later(self, key: K, seconds: float) -> None:
+        due = time.monotonic() + seconds
         waiting = self._timers.get(key)
         if waiting is not None:
             if waiting[0] <= due:
                 return
             waiting[1].cancel()
-        loop = asyncio.get_running_loop()
-        self._timers[key] = (due, loop.call_later(self.clock.wall(cluster_seconds), self._fire, key))
+        self._timers[key] = (due, asyncio.get_running_loop().call_later(seconds, self._fire, key))
 
     def _fire(self, key: K) -> None:
         self._timers.pop(key, None)
@@ -72,6 +86,8 @@ class WorkQueue(Generic[K]):
             self._timers.clear()
 
     def _work(self, sync: Callable[[K], None], key: K) -> None:
+        start = time.process_time()
+        self._resting.pop(key, None)
         try:
             sync(key)
         except ApiError as error:
@@ -81,3 +97,10 @@ class WorkQueue(Generic[K]):
             self.add_after(key, min(FIRST_RETRY * self.clock.speed * 2.0 ** min(count, 30), LONGEST_RETRY))
         else:
             self._failures.pop(key, None)
+        cost = time.process_time() - start
+        if cost > SHORT:
+            rest = min(REST * cost, LONGEST_REST)
+            self._resting[key] = time.monotonic() + rest
+            if key in self._ready:
+                del self._ready[key]
+                self._later(key, rest)
