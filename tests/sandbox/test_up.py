@@ -76,7 +76,7 @@ async def test_control_channel_answers_and_refuses_nonsense(place: Place) -> Non
         assert isinstance(status["result"], dict)
         assert status["result"]["server"] == sandbox.control_plane.url
         for nonsense in (b"{", b"[]", b'"status"', b'{"command": "dance"}', b"{}"):
-            assert await ask(nonsense) == {"error": "not a request; known commands: status, stop"}
+            assert str((await ask(nonsense))["error"]).startswith("not a request; known commands: ")
         assert await ask(b'{"command": "stop"}') == {"result": None}
         await asyncio.wait_for(sandbox.wait(), 10)
 
