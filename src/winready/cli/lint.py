@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from winready.cli.options import cluster_options, fail
+
 if TYPE_CHECKING:
     from winready.lint.config import Config
     from winready.lint.finding import Summary
@@ -22,6 +24,8 @@ Examples:
   winready lint --diff app.yaml        what --fix would change
   winready lint --explain sc-privileged
   winready lint -o sarif deploy/ > lint.sarif
+  winready lint --cluster deploy/      judge for the cluster of your kubeconfig
+  winready lint --live -n web          lint what runs there
 """
 
 
@@ -48,6 +52,11 @@ Examples:
 @click.option("-n", "--namespace", metavar="NS", help="Namespace of objects that name none.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Files in folders to leave out.")
 @click.option("--config", "config_path", metavar="FILE", help="Configuration instead of the nearest .winready.yaml.")
+@click.option(
+    "--cluster", is_flag=True, help="Take version, builds, taints and classes from the cluster, not from flags."
+)
+@click.option("--live", is_flag=True, help="Lint the objects of the cluster (with -n, of one namespace).")
+@cluster_options
 @click.option("--explain", metavar="ID", help="Tell everything about a rule.")
 @click.option("--color/--no-color", default=None, help="Colour, by default on a terminal.")
 def lint(paths: tuple[str, ...], explain: str | None, **options: Any) -> None:
@@ -59,7 +68,7 @@ def lint(paths: tuple[str, ...], explain: str | None, **options: Any) -> None:
     if explain is not None:
         click.echo(_explain(explain), nl=False)
         return
-    if not paths:
+    if not paths and not options["live"]:
         raise click.UsageError("Name at least one file or folder, or - for standard input.")
     sys.exit(_lint(list(paths), options))
 
@@ -88,6 +97,10 @@ def _lint(paths: list[str], options: dict[str, Any]) -> int:
         settings = _settings(config, options)
     except (ConfigError, VersionError, ValueError) as error:
         raise click.UsageError(str(error)) from error
+    if options["cluster"] or options["live"]:
+        if options["live"] and (options["fix"] or options["diff"]):
+            raise click.UsageError("--fix and --diff change files; leave --live out.")
+        settings = _ask_cluster(settings, options)
     if (options["fix"] or options["diff"]) and "-" in paths:
         raise click.UsageError("--fix and --diff change files; standard input is none.")
     threshold = options["severity"] or config.texts.get("severity", "warning")
@@ -184,6 +197,24 @@ def _settings(config: Config, options: dict[str, Any]) -> Settings:
     return Settings(profile, config.severities, tuple(config.ignores), exclude)
 
 
+def _ask_cluster(settings: Settings, options: dict[str, Any]) -> Settings:
+    import asyncio
+    from dataclasses import replace
+
+    from winready.cluster.errors import ClusterError
+    from winready.cluster.kubeconfig import find_target
+    from winready.lint.live import ask
+
+    try:
+        target = find_target(options["kubeconfig"], options["context"])
+        live = asyncio.run(ask(target, settings.profile, options["live"], options["namespace"] or ""))
+    except ClusterError as error:
+        fail(error.message, error.remedy)
+    for notice in live.notices:
+        click.echo(f"note: {notice}", err=True)
+    return replace(settings, profile=live.profile, extra=live.inputs)
+
+
 def _repair(paths: list[str], settings: Settings, write: bool, show: bool) -> None:
     from winready.lint.fix import Repairs
     from winready.lint.run import Run
@@ -195,7 +226,10 @@ def _repair(paths: list[str], settings: Settings, write: bool, show: bool) -> No
         if show:
             click.echo(change.diff(), nl=False)
         if write:
-            change.write()
+            try:
+                change.write()
+            except OSError as error:
+                fail(f"{change.path} cannot be written: {error.strerror}", "check its permissions")
     for path, problem in repairs.skipped:
         click.echo(f"{path}: not repaired: {problem}", err=True)
     if write:

@@ -48,8 +48,8 @@ class Inputs:
     Folders are walked anew each time instead of being remembered, so that their size does not matter.
     """
 
-    def __init__(self, paths: Sequence[str], exclude: Sequence[str]) -> None:
-        self.paths, self.exclude = list(dict.fromkeys(paths)), exclude
+    def __init__(self, paths: Sequence[str], exclude: Sequence[str], extra: Sequence[Input] = ()) -> None:
+        self.paths, self.exclude, self.extra = list(dict.fromkeys(paths)), exclude, list(extra)
         self.notices: list[str] = []
         self._stdin: bytes | None = None
 
@@ -65,6 +65,8 @@ class Inputs:
             else:
                 batches.setdefault(os.path.dirname(path), []).append(Input(path))
         yield from batches.values()
+        if self.extra:
+            yield self.extra
 
     def _read_stdin(self) -> bytes:
         if self._stdin is None:

@@ -170,6 +170,11 @@ class Pod:
         return own if own is not None else dig(self.spec, "securityContext", *steps)
 
 
+def template_path(value: Mapping[str, Any]) -> Path | None:
+    """Where the pod template of an object stands, if its kind has one."""
+    return _TEMPLATE.get(str(value.get("kind")))
+
+
 def pod_of(object: Object) -> Pod | None:
     """The pod template of an object, if it has one."""
     if object.kind not in _TEMPLATE:

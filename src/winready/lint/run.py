@@ -38,6 +38,7 @@ class Settings:
     severities: Mapping[str, Severity] = field(default_factory=dict)
     ignores: Sequence[suppress.Ignore] = ()
     exclude: Sequence[str] = ()
+    extra: Sequence[Input] = ()
 
 
 class Run:
@@ -47,7 +48,7 @@ class Run:
         self.settings, self.repairer = settings, repairer
         self.summary = Summary()
         self.facts = Facts(settings.profile)
-        self.inputs = Inputs(paths, settings.exclude)
+        self.inputs = Inputs(paths, settings.exclude, settings.extra)
         self.judge = Judge(self.facts, settings.severities, settings.ignores)
         self.later: list[Object] = []
 

@@ -1,0 +1,154 @@
+"""A cluster as the source of facts, and of the objects to lint.
+
+The rules then use what the cluster is (version, builds, taints, RuntimeClasses, namespaces, policy plugin) instead of
+what flags say about it. Live objects carry fields that nobody wrote: those that the API server adds by itself are
+taken off again, or every Secret volume would be blamed for a file mode.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from winready.cluster.client import Client
+from winready.cluster.errors import Forbidden, NotFound
+from winready.cluster.inventory import Inventory, take_inventory
+from winready.cluster.kubeconfig import Target
+from winready.cluster.resources import Resource
+from winready.lint.context import Profile, Taint
+from winready.lint.files import Input
+from winready.lint.images import parse_build
+from winready.lint.objects import dig, items, mapping, template_path
+from winready.lint.versions import FIRST, LAST, Range
+
+NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
+RUNTIME_CLASSES = Resource("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", namespaced=False)
+CLUSTER_SCOPED = (
+    NAMESPACES,
+    RUNTIME_CLASSES,
+    Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False),
+    Resource("v1", "PersistentVolume", "persistentvolumes", namespaced=False),
+)
+NAMESPACED = (
+    Resource("v1", "Pod", "pods"),
+    Resource("v1", "ReplicationController", "replicationcontrollers"),
+    Resource("apps/v1", "Deployment", "deployments"),
+    Resource("apps/v1", "ReplicaSet", "replicasets"),
+    Resource("apps/v1", "StatefulSet", "statefulsets"),
+    Resource("apps/v1", "DaemonSet", "daemonsets"),
+    Resource("batch/v1", "Job", "jobs"),
+    Resource("batch/v1", "CronJob", "cronjobs"),
+    Resource("v1", "Service", "services"),
+    Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    Resource("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
+    Resource("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+    Resource("v1", "ResourceQuota", "resourcequotas"),
+    Resource("v1", "LimitRange", "limitranges"),
+)
+_DEFAULT_MODE = 0o644
+_PLUGINS = {"calico": "calico", "antrea": "antrea", "azure npm": "azure-npm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a cluster told."""
+
+    profile: Profile
+    inputs: tuple[Input, ...]
+    notices: tuple[str, ...]
+
+
+async def ask(target: Target, profile: Profile, with_objects: bool, namespace: str) -> Live:
+    """Take the profile from a cluster, and its objects if they are wanted."""
+    notices: list[str] = []
+    async with Client.connect(target) as client:
+        inventory = await take_inventory(client)
+        classes = await _list(client, RUNTIME_CLASSES, "", notices)
+        namespaces = await _list(client, NAMESPACES, "", notices)
+        known = replace(
+            profile_of(inventory, profile, notices),
+            runtime_classes={_name(one): one for one in classes},
+            namespaces={_name(one): dict(mapping(one, "metadata", "labels")) for one in namespaces},
+        )
+        inputs: list[Input] = []
+        if with_objects:
+            for resource in (*NAMESPACED, *CLUSTER_SCOPED):
+                found = await _list(client, resource, namespace if resource.namespaced else "", notices)
+                inputs += [_input(resource, one) for one in found if not items(one, "metadata", "ownerReferences")]
+        return Live(known, tuple(inputs), tuple(notices))
+
+
+def profile_of(inventory: Inventory, profile: Profile, notices: list[str]) -> Profile:
+    """The flags' profile with everything that the cluster knows better."""
+    minor = int(inventory.version.removeprefix("v").split(".")[1].rstrip("+"))
+    known = min(max(minor, FIRST), LAST)
+    if known != minor:
+        notices.append(f"the cluster is {inventory.version}; the nearest version with facts is 1.{known}")
+    nodes = [node for node in inventory.nodes if node.windows]
+    builds = sorted({build for node in nodes if (build := parse_build(node.build)) is not None})
+    everywhere = set.intersection(*(_taints(node.taints) for node in nodes)) if nodes else set()
+    plugin = inventory.features.get("network-policy", "").lower()
+    cni = next((name for words, name in _PLUGINS.items() if plugin.startswith(words)), profile.cni)
+    return replace(
+        profile,
+        versions=Range(known, known),
+        windows_nodes=bool(nodes),
+        builds=tuple(builds),
+        taints=tuple(sorted(everywhere, key=str)),
+        cni=cni,
+    )
+
+
+def _taints(taints: Iterable[Any]) -> set[Taint]:
+    return {Taint(one.key, one.value, one.effect) for one in taints if one.ours_to_tolerate}
+
+
+async def _list(client: Client, resource: Resource, namespace: str, notices: list[str]) -> list[dict[str, Any]]:
+    try:
+        return await client.list(resource, namespace or None)
+    except (Forbidden, NotFound) as error:
+        notices.append(f"{resource.plural} were left out: {error.message}")
+        return []
+
+
+def _name(value: Mapping[str, Any]) -> str:
+    return str(dig(value, "metadata", "name"))
+
+
+def _input(resource: Resource, value: Mapping[str, Any]) -> Input:
+    cleaned = without_defaults({**value, "apiVersion": resource.api_version, "kind": resource.kind})
+    place = "/".join(
+        part for part in (dig(value, "metadata", "namespace"), resource.kind.lower(), _name(value)) if part
+    )
+    return Input(f"live/{place}", content=json.dumps(cleaned, indent=2).encode())
+
+
+def without_defaults(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without its status and without what the API server writes into every pod."""
+    result: dict[str, Any] = deepcopy({key: one for key, one in value.items() if key != "status"})
+    if isinstance(metadata := result.get("metadata"), dict):
+        metadata.pop("managedFields", None)
+    template = template_path(result)
+    spec = dig(result, *template, "spec") if template is not None else None
+    if not isinstance(spec, dict):
+        return result
+    tokens = {_token(volume) for volume in items(spec, "volumes")} - {""}
+    if tokens:
+        spec["volumes"] = [one for one in spec["volumes"] if dig(one, "name") not in tokens]
+    for volume in items(spec, "volumes"):
+        for source in ("secret", "configMap", "projected", "downwardAPI"):
+            if dig(volume, source, "defaultMode") == _DEFAULT_MODE:
+                del volume[source]["defaultMode"]
+    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
+        if tokens and isinstance(container, dict) and "volumeMounts" in container:
+            container["volumeMounts"] = [one for one in container["volumeMounts"] if dig(one, "name") not in tokens]
+    return result
+
+
+def _token(volume: Any) -> str:
+    """The name of a volume that the ServiceAccount admission plugin added."""
+    name = str(dig(volume, "name") or "")
+    return name if name.startswith("kube-api-access-") and dig(volume, "projected") is not None else ""
