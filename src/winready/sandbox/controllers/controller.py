@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from winready.sandbox.api.objects import Object
+from winready.sandbox.controllers.defects import ControllerDefects
 from winready.sandbox.controllers.events import Recorder
 from winready.sandbox.controllers.everything import Everything
 from winready.sandbox.controllers.informer import Informer, Informers
@@ -32,6 +33,7 @@ class Context:
     """PEM of the cluster's certificate authority, published to every namespace."""
     pod_networks: tuple[str, ...] = ("10.244.0.0/16",)
     """Cluster CIDRs, one or two families; each node gets a slice of each."""
+    defects: ControllerDefects = field(default_factory=ControllerDefects)
     informers: Informers = field(init=False)
     pods: Informer = field(init=False)
     readiness: Readiness = field(init=False)

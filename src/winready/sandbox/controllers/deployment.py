@@ -113,10 +113,11 @@ class DeploymentController(Controller):
             new = self._create(deployment, sets, newest)
         number = max(revision(new), newest)
         annotations = self._annotations(deployment, new, number)
-        if annotations != (new["metadata"].get("annotations") or {}):
-            new = self.informers.patch(
-                "replicasets", new["metadata"]["name"], {"metadata": {"annotations": annotations}}, key_of(new)[0]
-            )
+        calm = deployment["spec"].get("minReadySeconds") or 0
+        changed = calm != (new["spec"].get("minReadySeconds") or 0)
+        if changed or annotations != (new["metadata"].get("annotations") or {}):
+            patch = {"metadata": {"annotations": annotations}, "spec": {"minReadySeconds": calm}}
+            new = self.informers.patch("replicasets", new["metadata"]["name"], patch, key_of(new)[0])
         if revision(deployment) != number:
             patch = {"metadata": {"annotations": {REVISION: str(number)}}}
             deployment = self.informers.patch(

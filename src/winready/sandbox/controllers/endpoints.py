@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from winready.sandbox.api.objects import Object
 from winready.sandbox.controllers.controller import Controller
+from winready.sandbox.controllers.defects import LOOK_AGAIN
 from winready.sandbox.controllers.objects import Key, deleting, key_of, labels_of, namespaces, pod_finished, pod_ready
 from winready.sandbox.controllers.selecting import equality
 
@@ -92,6 +93,12 @@ class ServiceController(Controller):
             ),
             key=lambda pod: str(pod["metadata"]["name"]),
         )
+
+    def held_back(self, key: Key) -> bool:
+        """Whether a fault keeps endpoints as they are; if so, look again later."""
+        if self.context.defects.endpoints_frozen:
+            self.queue.add_after(key, LOOK_AGAIN)
+        return self.context.defects.endpoints_frozen
 
     def sync(self, key: Key) -> None:
         """Bring a service's endpoints up to date."""

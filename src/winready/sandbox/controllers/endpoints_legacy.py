@@ -41,6 +41,8 @@ class EndpointsController(ServiceController):
 
     def sync(self, key: Key) -> None:
         """Bring a service's Endpoints up to date."""
+        if self.held_back(key):
+            return
         service, existing = self.services.get(key), self.endpoints.get(key)
         if service is None:
             if existing is not None and CONTROLLER_LABEL in labels_of(existing):

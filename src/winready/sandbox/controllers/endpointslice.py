@@ -120,6 +120,8 @@ class EndpointSliceController(ServiceController):
 
     def sync(self, key: Key) -> None:
         """Bring a service's slices up to date."""
+        if self.held_back(key):
+            return
         service = self.services.get(key)
         ours = [s for s in self.slices.by("service", "/".join(key)) if labels_of(s).get(MANAGED_BY) == MANAGER]
         if service is None or deleting(service) or not service["spec"].get("selector"):

@@ -7,6 +7,7 @@ from collections import Counter
 from winready.sandbox.api.errors import ApiError
 from winready.sandbox.api.objects import Object
 from winready.sandbox.controllers.controller import Controller
+from winready.sandbox.controllers.defects import LOOK_AGAIN
 from winready.sandbox.controllers.objects import (
     Key,
     deleting,
@@ -48,6 +49,10 @@ class ReplicaSetController(Controller):
         if owner is None:
             return
         pods = [pod for pod in claim(self, owner, "pods", pod_active) if pod_active(pod)]
+        complete = (owner.get("status") or {}).get("replicas") == owner["spec"].get("replicas", 1)
+        if self.context.defects.lost_replicas and complete:
+            self.queue.add_after(key, LOOK_AGAIN)
+            return
         failure: ApiError | None = None
         if not deleting(owner):
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from winready.sandbox.api.objects import Object
@@ -29,7 +29,7 @@ NODE_AFFINITY = Misfit(("node(s) didn't match Pod's node affinity/selector",), T
 PORTS = Misfit(("node(s) didn't have free ports for the requested pod ports",))
 
 
-def node_filters(pod: PodInfo, minor: int) -> Filter:
+def node_filters(pod: PodInfo, minor: int, overcommitted: Set[str] = frozenset()) -> Filter:
     """What a pod demands of a node by itself: everything but its relation to other pods and volumes."""
     matches, tolerations, requests, ports = pod.node_matches, pod.tolerations, pod.requests, pod.ports
     constrained = bool(pod.pod["spec"].get("nodeSelector") or pod.pod["spec"].get("affinity"))
@@ -45,7 +45,7 @@ def node_filters(pod: PodInfo, minor: int) -> Filter:
             return NODE_AFFINITY
         if ports and info.ports and any(_taken(info, port) for port in ports):
             return PORTS
-        return _room(info, requests, minor)
+        return None if info.name in overcommitted else _room(info, requests, minor)
 
     return check
 

@@ -41,6 +41,7 @@ class Scheduler:
     def __init__(self, context: Context) -> None:
         self.clock = context.clock
         self.minor = context.minor
+        self.defects = context.defects
         self.informers = context.informers
         self.recorder = Recorder(context.client, PROFILE)
         self.state = ClusterState()
@@ -165,7 +166,7 @@ class Scheduler:
         candidates = list(nodes.values())
         if pod.node_names is not None:
             candidates = [nodes[name] for name in pod.node_names if name in nodes]
-        alone = node_filters(pod, self.minor)
+        alone = node_filters(pod, self.minor, self.defects.overcommitted)
         others = [*self.volumes.filters(pod), *self.relations.filters(pod)]
         misfits: dict[str, Misfit] = {}
         fitting: list[NodeInfo] = []
