@@ -126,7 +126,11 @@ CASES: dict[str, list[Step]] = {
             "{.spec.template.spec.containers[0].env[0].value}{.spec.template.spec.containers[0].args[0]}",
             r"\A3abnetexec\Z",
         ),
-        Step('patch deploy web --type=json -p [{"op":"test","path":"/spec/replicas","value":7}]', r"test", code=1),
+        Step(
+            'patch deploy web --type=json -p [{"op":"test","path":"/spec/replicas","value":7}]',
+            "request is invalid",
+            code=1,
+        ),
         Step('patch deploy web --subresource=scale --type=merge -p {"spec":{"replicas":1}}', "patched"),
     ],
     "rollout": [
