@@ -227,6 +227,9 @@ async def test_defects_of_backends(fabric: Fabric) -> None:
     sync(fabric)
     assert await seen(client) == {"ws", "ls"}
     assert await seen(pod(fabric, "w2", "d")) == {"ls"}
+    fabric.view.put("endpointslices", endpoint_slice("s", [*servers[1:], other]))
+    sync(fabric)
+    assert await seen(client) == {"ws", "ls", "other"}
 
 
 async def test_defect_node_port_dead_on_one_node_only(fabric: Fabric) -> None:

@@ -12,6 +12,7 @@ from sandbox.network.helpers import endpoint_slice, publish, service
 from sandbox.programs.networked import address, network_of, on_node, start
 from winready.sandbox.machine.container import Container
 from winready.sandbox.network.fabric import Fabric
+from winready.sandbox.pki import Authority
 
 VIP = "10.96.7.7"
 
@@ -144,6 +145,20 @@ async def test_upload_and_header_and_redirect(fabric: Fabric) -> None:
     url = f"{base}/redirect?location={quote('/echo?msg=there')}"
     assert (await run(client, "curl", "-s", "-L", url)).out == "there"
     assert (await run(client, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url)).out == "302"
+
+
+async def test_netexec_serves_tls_with_a_key_pair(fabric: Fabric) -> None:
+    authority, where, client = Authority(), on_node(fabric, "w1", "s"), on_node(fabric, "l1", "c")
+    pair = authority.server("netexec", [address(where)])
+    where.files.write("C:\\tls.crt", pair.certificate)
+    where.files.write("C:\\tls.key", pair.key)
+    client.files.write("/tmp/ca.crt", authority.certificate)
+    flags = ("--tls-cert-file=C:\\tls.crt", "--tls-private-key-file=C:\\tls.key")
+    await start(where, "/agnhost", "netexec", *flags, port=8080)
+    url = f"https://{address(where)}:8080/hostname"
+    assert (await run(client, "curl", "-sS", "--cacert", "/tmp/ca.crt", url)).out == "s"
+    missing = on_node(fabric, "w1", "m")
+    assert await (await start(missing, "/agnhost", "netexec", "--tls-cert-file=C:\\no")).wait() == 1
 
 
 async def test_a_taken_port_is_fatal(fabric: Fabric) -> None:

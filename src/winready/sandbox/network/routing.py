@@ -158,7 +158,7 @@ def _peer(fabric: Fabric, ip: str, stack: Stack | None) -> Peer:
 
 def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str) -> Path | None:
     """What the wires between two stacks do to a new flow."""
-    if not dst.up:
+    if not dst.up or (dst.node is not None and not dst.node.host.up):
         # Machines share one wire: the neighbour does not answer for its address, and Linux says so.
         alone = not src.is_pod and not dst.is_pod and src.os == "linux"
         return Path("unreachable", NEIGHBOUR_TIMEOUT) if alone else DROP

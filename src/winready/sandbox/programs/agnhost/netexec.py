@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,7 +16,7 @@ from winready.sandbox.programs.agnhost import cobra, golang
 from winready.sandbox.programs.agnhost.dial import dial
 from winready.sandbox.programs.agnhost.golang import go_json, klog
 from winready.sandbox.programs.http1 import Request, Response
-from winready.sandbox.programs.net import endpoint_of, join_host_port
+from winready.sandbox.programs.net import Stream, TlsStream, endpoint_of, join_host_port, server_tls
 from winready.sandbox.streams import Connection, Pipe
 
 FLAGS: dict[str, tuple[cobra.Kind, cobra.Value]] = {
@@ -51,6 +52,7 @@ class NetExec:
         self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._listeners: list[Listener] = []
         self._uploads = 0
+        self._tls: ssl.SSLContext | None = None
 
     def close(self) -> None:
         """The process ends, and with it everything that it listens on."""
@@ -62,6 +64,12 @@ class NetExec:
         process, flags = self._process, self._flags
         endpoint = endpoint_of(process)
         port, udp_port, sctp_port = (flags.number(f"{name}-port") for name in ("http", "udp", "sctp"))
+        try:
+            self._tls = self._load_tls()
+        except FileError as error:
+            return golang.fatal(process, golang.open_error(process, error.path, error))
+        except ssl.SSLError as error:
+            return golang.fatal(process, f"tls: failed to find any PEM data in certificate input: {error}")
         try:
             klog(process, f"Started HTTP server on port {port}")
             self._listeners.append(endpoint.listen(port, self._serve))
@@ -99,7 +107,23 @@ class NetExec:
         return Response(hang_up=True)
 
     async def _serve(self, connection: Connection) -> None:
-        await http1.serve(connection, self._handle, connection.remote, connection.local)
+        stream: Stream = connection
+        if self._tls is not None:
+            stream = secured = TlsStream(connection, self._tls, server=True)
+            try:
+                await secured.handshake()
+            except (ssl.SSLError, EOFError) as error:
+                klog(self._process, f"http: TLS handshake error from {join_host_port(*connection.remote)}: {error}")
+                return
+        await http1.serve(stream, self._handle, connection.remote, connection.local)
+
+    def _load_tls(self) -> ssl.SSLContext | None:
+        """The key pair of the command line; raises `FileError` or ``ssl.SSLError``."""
+        certificate, key = self._flags.text("tls-cert-file"), self._flags.text("tls-private-key-file")
+        if not certificate:
+            return None
+        files, who = self._process.files, self._process.identity
+        return server_tls(files.read(certificate, who=who), files.read(key or certificate, who=who))
 
     async def _serve_sctp(self, connection: Connection) -> None:
         answer = self._command((await connection.read()).decode("utf-8", "replace"), connection.remote, "SCTP")
