@@ -142,9 +142,18 @@ async def test_coredns_follows_its_corefile(fabric: Fabric, dns: Container) -> N
     client = on_node(fabric, "w1", "w")
     ask = ("C:\\dig\\dig.exe", "+short", f"@{address(custom)}")
     assert (await run(client, *ask, "special.test")).out == "203.0.113.5\n"
+    assert (await run(client, *ask, "-x", "203.0.113.5")).out == "special.test.\n"
     assert (await run(client, *ask, "web.ns.svc.cluster.local")).out == "10.96.4.4\n"
     with pytest.raises(BadCorefile):
         read_corefile("nonsense\n")
+
+
+async def test_getent_asks_the_containers_own_resolver(fabric: Fabric, dns: Container) -> None:
+    client = on_node(fabric, "l1", "l")
+    client.files.write("/etc/hosts", b"203.0.113.7 alias.test\n")
+    assert (await run(client, "getent", "hosts", "web.ns")).out.split() == ["10.96.4.4", "web.ns", "web.ns"]
+    assert (await run(client, "getent", "hosts", "alias.test")).out.split()[0] == "203.0.113.7"
+    assert (await run(client, "getent", "hosts", "nobody.ns")).code == 2
 
 
 async def test_coredns_tells_its_health(fabric: Fabric, dns: Container) -> None:

@@ -203,8 +203,9 @@ def linux_agnhost() -> Directory:
     root.make("agnhost", program_file("linux", "agnhost"))
     root.make("agnhost-2", program_file("linux", "agnhost"))
     root.make("bin/bash", program_file("linux", "busybox"))
-    for tool in ("curl", "dig", "nslookup", "nc"):
+    for tool in ("curl", "dig", "getent", "nslookup", "nc"):
         root.make(f"usr/bin/{tool}", program_file("linux", tool))
+    root.make("coredns", program_file("linux", "coredns"))
     root.make("uploads", Directory())
     return root
 

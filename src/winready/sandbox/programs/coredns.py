@@ -87,12 +87,20 @@ class CorednsServer(DnsServer):
             question = messages.decode(payload)
         except messages.BadMessage:
             return None
-        families = {"A": (4,), "AAAA": (6,)}.get(question.type, ())
-        if families and (found := in_hosts(self._hosts, question.name, families)):
-            records = tuple(Record(question.name, question.type, 3600, ip) for ip in found)
+        if found := self._in_hosts(question):
+            records = tuple(Record(question.name, question.type, 3600, data) for data in found)
             reply = Message(question.id, question.name, question.type, True, True, answers=records)
             return replace(reply, recursion_available=True).encode()
         return await super().answer(payload, source)
+
+    def _in_hosts(self, question: Message) -> list[str]:
+        """What the hosts block says: addresses of a name, or names of an address."""
+        if question.type == "PTR":
+            ip = messages.address_of_reverse(question.name)
+            entries = [line.split() for line in self._hosts.splitlines()]
+            return [f"{name}." for address, *names in entries if address == ip for name in names]
+        families = {"A": (4,), "AAAA": (6,)}.get(question.type, ())
+        return in_hosts(self._hosts, question.name, families) if families else []
 
     async def serve(self, connection: Connection) -> None:
         """The same over TCP, where each message follows its length."""

@@ -287,3 +287,21 @@ async def busybox_nslookup(process: Process) -> int:
         return 1
     process.out("".join(_nslookup_record(record) for record in dict.fromkeys(records)) + "\n")
     return 0
+
+
+async def getent(process: Process) -> int:
+    """getent of musl: names through the container's own resolver, hosts file included."""
+    database, names = (process.argv[1], process.argv[2:]) if len(process.argv) > 2 else ("", [])
+    if database not in ("hosts", "ahosts", "ahostsv4", "ahostsv6"):
+        process.err(f"Unknown database: {database}\n" if names else "usage: getent database [key ...]\n")
+        return 1
+    families = {"ahostsv4": (4,), "ahostsv6": (6,)}.get(database, ())
+    for name in names:
+        try:
+            found = await addresses(process, name, families=families)
+        except NetworkError:
+            return 2
+        kinds = ("STREAM", "DGRAM", "RAW") if database != "hosts" else ("",)
+        lines = [f"{ip:<15} {kind} {name}" if kind else f"{ip:<16}  {name}  {name}" for ip in found for kind in kinds]
+        process.out("".join(f"{line}\n" for line in lines))
+    return 0

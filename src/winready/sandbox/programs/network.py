@@ -6,7 +6,7 @@ from winready.sandbox.machine.process import Program
 from winready.sandbox.programs.agnhost import agnhost
 from winready.sandbox.programs.coredns import coredns
 from winready.sandbox.programs.curl import curl
-from winready.sandbox.programs.dns_tools import busybox_nslookup, dig, nslookup, windows_nslookup
+from winready.sandbox.programs.dns_tools import busybox_nslookup, dig, getent, nslookup, windows_nslookup
 from winready.sandbox.programs.nc import nc
 from winready.sandbox.programs.nginx import nginx
 from winready.sandbox.programs.node_agents import calico_node, kube_proxy
@@ -20,6 +20,7 @@ NETWORK_PROGRAMS: dict[str, Program] = {
     "coredns": coredns,
     "curl": curl,
     "dig": dig,
+    "getent": getent,
     "kube-proxy": kube_proxy,
     "nc": nc,
     "nginx": nginx,
