@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import zlib
 
 import aiohttp
 import pytest
 
 from sandbox.nodes.small_cluster import TOKEN, Cluster
+from winready.sandbox.nodes import spdy
 
 
 @pytest.mark.parametrize("node", ["linux-1", "win-1"])
@@ -88,7 +90,40 @@ async def test_port_forward_reaches_a_server_in_the_pod(cluster: Cluster) -> Non
             data = (await socket.receive()).data
             frames[data[0]] = frames.get(data[0], b"") + data[1:]
     assert frames[0].startswith((8080).to_bytes(2, "little"))
-    assert b"an error occurred forwarding 8081" in frames[3]
+    assert b"dial tcp 127.0.0.1:8081: connect: connection refused" in frames[3]
+
+
+async def test_port_forward_as_kubectl_does_it(cluster: Cluster) -> None:
+    await cluster.run("a", "serve", "8080")
+    await cluster.ready("a")
+    url = f"{cluster.url}/api/v1/namespaces/default/pods/a/portforward"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    deflate = zlib.compressobj(zdict=spdy.DICTIONARY)
+
+    def text(value: str) -> bytes:
+        return len(value).to_bytes(4, "big") + value.encode()
+
+    def opening(number: int, kind: str) -> bytes:
+        pairs = {"streamtype": kind, "port": "8080", "requestid": "0"}
+        raw = len(pairs).to_bytes(4, "big") + b"".join(text(key) + text(value) for key, value in pairs.items())
+        block = deflate.compress(raw) + deflate.flush(zlib.Z_SYNC_FLUSH)
+        payload = number.to_bytes(4, "big") + bytes(6) + block
+        return b"\x80\x03\x00\x01\x00" + len(payload).to_bytes(3, "big") + payload
+
+    request = b"GET / HTTP/1.1\r\n\r\n"
+    data = (3).to_bytes(4, "big") + b"\0" + len(request).to_bytes(3, "big") + request
+    ping = b"\x80\x03\x00\x06\x00\x00\x00\x04\x00\x00\x00\x07"
+    received = b""
+    async with cluster.http.ws_connect(url, headers=headers, protocols=[spdy.SUBPROTOCOL]) as socket:
+        assert socket.protocol == spdy.SUBPROTOCOL
+        whole = opening(1, "error") + opening(3, "data") + data + ping
+        await socket.send_bytes(whole[:20])
+        await socket.send_bytes(whole[20:])
+        finished = (1).to_bytes(4, "big") + b"\x01\0\0\0"
+        while finished not in received:
+            received += (await socket.receive()).data
+    assert b"HTTP/1.1 200 OK" in received
+    assert ping in received
 
 
 async def test_log_options(cluster: Cluster) -> None:

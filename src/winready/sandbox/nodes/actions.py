@@ -81,11 +81,12 @@ async def _tcp(host: str, port: int, target: Target, timeout: float) -> Outcome:
     try:
         (await target.host.connect(host, port, timeout=timeout)).close()
     except NetworkError as error:
-        return Outcome(False, _dial_words(host, port, error))
+        return Outcome(False, dial_words(host, port, error))
     return Outcome(True)
 
 
-def _dial_words(host: str, port: int, error: NetworkError) -> str:
+def dial_words(host: str, port: int, error: NetworkError) -> str:
+    """How a Go program says that it could not connect."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     reason = "connect: connection refused" if isinstance(error, Refused) else "connect: no route to host"
     return f"dial tcp {place}: " + ("i/o timeout" if isinstance(error, TimedOut) else reason)
@@ -107,7 +108,7 @@ async def _http(action: Object, target: Target, timeout: float) -> Outcome:
             finally:
                 connection.close()
     except NetworkError as error:
-        return Outcome(False, f'Get "{url}": {_dial_words(host, port, error)}')
+        return Outcome(False, f'Get "{url}": {dial_words(host, port, error)}')
     except TimeoutError:
         words = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
         return Outcome(False, f'Get "{url}": {words}')

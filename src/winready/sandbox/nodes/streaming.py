@@ -16,6 +16,8 @@ from aiohttp import WSMsgType, web
 
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import NetworkError
+from winready.sandbox.nodes import spdy
+from winready.sandbox.nodes.actions import dial_words
 from winready.sandbox.streams import Connection, Pipe
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
@@ -184,6 +186,71 @@ async def serve_attach(
     return channels.socket
 
 
+async def serve_tunnel(request: web.Request, connect: Callable[[int], Awaitable[Connection]]) -> web.StreamResponse:
+    """Forward ports for kubectl: a SPDY session inside the WebSocket, a pair of streams for each connection."""
+    socket = web.WebSocketResponse(protocols=(spdy.SUBPROTOCOL,), compress=False, max_msg_size=0)
+    await socket.prepare(request)
+    halves: dict[str, dict[str, spdy.Stream]] = {}
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def send(data: bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            await socket.send_bytes(data)
+
+    def accept(stream: spdy.Stream) -> None:
+        pair = halves.setdefault(stream.headers.get("requestid", ""), {})
+        pair[stream.headers.get("streamtype", "")] = stream
+        if {"error", "data"} <= pair.keys():
+            del halves[stream.headers.get("requestid", "")]
+            task = asyncio.create_task(_forward(pair["data"], pair["error"], connect))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    session = spdy.Session(send, accept)
+    try:
+        async for message in socket:
+            if message.type == WSMsgType.BINARY:
+                await session.feed(message.data)
+    except ValueError:
+        await socket.close(code=1002)
+    finally:
+        session.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return socket
+
+
+async def _forward(data: spdy.Stream, error: spdy.Stream, connect: Callable[[int], Awaitable[Connection]]) -> None:
+    port = int(data.headers.get("port", "0"))
+    try:
+        connection = await connect(port)
+    except NetworkError as failure:
+        await error.write(_forwarding_words(port, failure).encode())
+        await error.close()
+        await data.close()
+        return
+
+    async def inwards() -> None:
+        while received := await data.inbound.read():
+            connection.write(received)
+        connection.close_write()
+
+    sender = asyncio.create_task(inwards())
+    try:
+        while answer := await connection.read(32768):
+            await data.write(answer)
+        await data.close()
+        await error.close()
+    finally:
+        sender.cancel()
+        connection.close()
+
+
+def _forwarding_words(port: int, error: NetworkError) -> str:
+    return f"failed to connect to localhost:{port} inside the pod: {dial_words('127.0.0.1', port, error)}"
+
+
 async def serve_ports(
     request: web.Request, ports: list[int], connect: Callable[[int], Awaitable[Connection]]
 ) -> web.StreamResponse:
@@ -203,8 +270,7 @@ async def serve_ports(
         try:
             connections[2 * position] = await connect(port)
         except NetworkError as error:
-            words = f"an error occurred forwarding {port} -> {port}: {error or type(error).__name__}"
-            await channels.send(2 * position + 1, words.encode())
+            await channels.send(2 * position + 1, _forwarding_words(port, error).encode())
             continue
         tasks.append(asyncio.create_task(back(2 * position, connections[2 * position])))
 
