@@ -66,13 +66,13 @@ async def test_names_are_generated(http: Http) -> None:
         ("/api/v1/namespaces/default/gadgets", pod(), 404, "the server could not find the requested resource"),
         (f"{PODS}/p", pod(), 405, "the server does not allow this method on the requested resource"),
         (MAPS, pod(), 400, 'Pod in version "v1" cannot be handled as a ConfigMap'),
-        (PODS, {**pod(), "apiVersion": "v2"}, 400, "the API version in the data (v2) does not match the expected API"),
+        (PODS, {**pod(), "apiVersion": "v2"}, 400, 'cannot be handled as a Pod: no kind "Pod" is registered'),
         (PODS, {**pod(), "metadata": []}, 400, "cannot unmarshal array into field metadata"),
         (PODS, {**pod(), "spec": "x"}, 400, "cannot unmarshal string into field spec"),
         (PODS, "{", 400, "json parse error"),
         (PODS, "[]", 400, "must be a JSON or YAML object"),
         (MAPS, {**config(), "metadata": {"name": "c", "namespace": "other"}}, 400, "does not match the namespace sent"),
-        (MAPS, {**config(), "metadata": {"name": "c", "resourceVersion": "7"}}, 400, "resourceVersion should not be"),
+        (MAPS, {**config(), "metadata": {"name": "c", "resourceVersion": "7"}}, 500, "resourceVersion should not be"),
     ],
 )
 async def test_what_cannot_be_created(http: Http, path: str, body: object, code: int, message: str) -> None:
@@ -111,7 +111,10 @@ async def test_a_dry_run_stores_nothing(http: Http) -> None:
     assert changed.body["data"] == {"a": "2"}
     assert (await http.delete(f"{MAPS}/c", dryRun="All")).code == 200
     assert (await http.get(f"{MAPS}/c")).body == created
-    assert (await http.post(MAPS, config("x"), dryRun="Some")).code == 400
+    wrong = await http.post(MAPS, config("x"), dryRun="Some")
+    assert wrong.message == (
+        'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
+    )
 
 
 async def test_stale_writes_are_refused(http: Http) -> None:
@@ -133,7 +136,19 @@ async def test_leases_are_replaced_only_with_a_version(http: Http) -> None:
     await http.post(path, lease)
     answer = await http.put(f"{path}/l", {**lease, "spec": {"holderIdentity": "me"}})
     assert answer.code == 422
-    assert "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update" in answer.message
+    assert answer.message == (
+        'leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: '
+        "must be specified for an update"
+    )
+
+
+async def test_some_kinds_are_created_by_a_put(http: Http) -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {}}
+    assert (await http.put(path, lease)).code == 201
+    assert (await http.get(path)).code == 200
+    assert (await http.put(f"{MAPS}/c", config())).code == 404
+    assert (await http.put(MAPS, config())).code == 405
 
 
 async def test_a_write_that_changes_nothing_makes_no_new_version(http: Http) -> None:
@@ -188,7 +203,7 @@ async def test_patches_of_every_kind(http: Http) -> None:
     assert {"me": "Apply"}.items() <= {
         m["manager"]: m["operation"] for m in forced.body["metadata"]["managedFields"]
     }.items()
-    assert (await http.patch(path, applied, "apply")).code == 400
+    assert (await http.patch(path, applied, "apply")).code == 422
     assert (await http.patch(f"{DEPLOYMENTS}/missing", {}, "merge")).code == 404
 
 
@@ -219,7 +234,8 @@ async def test_delete_answers_with_a_status_or_the_object(http: Http) -> None:
     }
     assert (await http.delete(f"{MAPS}/c")).message == 'configmaps "c" not found'
     await http.post(PODS, pod())
-    assert (await http.delete(f"{PODS}/p")).body["kind"] == "Pod"
+    last = (await http.delete(f"{PODS}/p")).body
+    assert (last["kind"], last["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 0)
 
 
 async def test_preconditions_of_a_delete(http: Http) -> None:
@@ -260,6 +276,7 @@ async def test_finalizers_hold_an_object_back(http: Http) -> None:
     await http.post(MAPS, body)
     marked = (await http.delete(f"{MAPS}/c")).body
     assert marked["metadata"]["deletionTimestamp"]
+    assert (await http.post(MAPS, config())).message == 'object is being deleted: configmaps "c" already exists'
     more = await http.patch(f"{MAPS}/c", {"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}})
     assert more.code == 422
     assert 'found new finalizers []string{"example.com/more"}' in more.message
@@ -277,7 +294,7 @@ async def test_propagation_policies_leave_work_for_the_garbage_collector(
     await http.post(DEPLOYMENTS, deployment())
     answer = await http.delete(f"{DEPLOYMENTS}/d", {"propagationPolicy": policy})
     assert answer.body["metadata"]["finalizers"] == finalizers
-    assert (await http.delete(f"{DEPLOYMENTS}/d", {"propagationPolicy": "Sideways"})).code == 400
+    assert (await http.delete(f"{DEPLOYMENTS}/d", {"propagationPolicy": "Sideways"})).code == 422
     await http.delete(f"{DEPLOYMENTS}/d", {"propagationPolicy": "Background"})
     assert (await http.get(f"{DEPLOYMENTS}/d")).code == 404
 

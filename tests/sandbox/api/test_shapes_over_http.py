@@ -31,7 +31,7 @@ async def test_unknown_fields_are_warned_of_dropped_or_refused(http: Http) -> No
     assert "colour" not in warned.body["spec"]
     patched = await http.patch(f"{PODS}/p/status", {"status": {"phse": "Running"}}, "strategic-merge")
     assert patched.headers.getall("Warning") == [r'299 - "unknown field \"status.phse\""']
-    assert (await http.post(PODS, body, fieldValidation="Sometimes")).code == 400
+    assert (await http.post(PODS, body, fieldValidation="Sometimes")).code == 422
 
 
 @pytest.mark.parametrize(

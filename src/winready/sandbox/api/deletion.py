@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from winready.sandbox.api.errors import ApiError, bad_request, conflict
+from winready.sandbox.api.errors import ApiError, bad_request, conflict, not_supported, wrong_options
 from winready.sandbox.api.objects import Object, timestamp
 from winready.sandbox.api.resources import Resource
 
@@ -34,7 +34,8 @@ class DeleteOptions:
         if orphan is not None and not propagation:
             propagation = "Orphan" if str(orphan).lower() in ("true", "1") else "Background"
         if propagation not in (None, "Background", "Foreground", "Orphan"):
-            raise bad_request(f'invalid propagation policy "{propagation}": use "Background", "Foreground" or "Orphan"')
+            policies = ["Foreground", "Background", "Orphan", "nil"]
+            raise wrong_options("DeleteOptions", not_supported("propagationPolicy", propagation, policies))
         try:
             seconds = None if grace is None else int(grace)
         except (TypeError, ValueError):
@@ -59,7 +60,7 @@ def _unmet(resource: Resource, name: str, what: str, wanted: str, actual: str) -
     detail += "The object might have been deleted and then recreated"
     if what == "ResourceVersion":
         detail = detail.replace("deleted and then recreated", "modified")
-    return conflict(resource.plural, resource.group, name, detail)
+    return conflict(resource.kind, resource.group, name, detail)
 
 
 def grace_period(resource: Resource, obj: Object, wanted: int | None) -> int:
@@ -109,6 +110,17 @@ def marked(resource: Resource, obj: Object, options: DeleteOptions) -> Object | 
     if namespace:
         result["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
     return result
+
+
+def last_state(resource: Resource, obj: Object) -> Object:
+    """What is left to show of an object that goes now: a pod's says that its time was up."""
+    metadata = dict(obj["metadata"])
+    if resource.storage == ("", "pods"):
+        if "deletionTimestamp" not in metadata:
+            metadata["deletionTimestamp"] = timestamp()
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        metadata["deletionGracePeriodSeconds"] = 0
+    return {**obj, "metadata": metadata}
 
 
 def finished(resource: Resource, obj: Object) -> bool:

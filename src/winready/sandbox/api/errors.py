@@ -72,6 +72,7 @@ class ApiError(Exception):
         self.reason = reason
         self.message = message
         self.details = details or {}
+        self._shows_details = details is not None
         self.headers: dict[str, str] = {}
         self.metadata: dict[str, str] = {}
 
@@ -83,9 +84,10 @@ class ApiError(Exception):
             "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
-        if self.details:
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details or self._shows_details:
             status["details"] = self.details
         status["code"] = self.code
         return status
@@ -164,4 +166,9 @@ def unsupported_media_type(message: str) -> ApiError:
 
 def method_not_allowed(message: str = "the server does not allow this method on the requested resource") -> ApiError:
     """405."""
-    return ApiError(405, "MethodNotAllowed", message)
+    return ApiError(405, "MethodNotAllowed", message, {})
+
+
+def wrong_options(kind: str, error: FieldError) -> ApiError:
+    """422 for an option of a request; kind is ``ListOptions``, ``CreateOptions`` and so on."""
+    return unprocessable(kind, "meta.k8s.io", "", [error])

@@ -9,7 +9,15 @@ from aiohttp import web
 
 from winready.sandbox.api import strategy, watching
 from winready.sandbox.api.deletion import DeleteOptions
-from winready.sandbox.api.errors import ApiError, bad_request, method_not_allowed, no_such_path
+from winready.sandbox.api.errors import (
+    ApiError,
+    forbidden_field,
+    method_not_allowed,
+    no_such_path,
+    not_supported,
+    required,
+    wrong_options,
+)
 from winready.sandbox.api.identity import User
 from winready.sandbox.api.negotiate import is_true, number, patch_kind, read_body, read_data, wanted
 from winready.sandbox.api.objects import Object
@@ -51,14 +59,15 @@ class Asked:
     def write(self) -> Write:
         """How the client writes."""
         query = self.request.query
+        options = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+        kind = options.get(self.verb, "DeleteOptions")
         if (dry := query.get("dryRun", "")) not in ("", "All"):
-            raise bad_request(f'dryRun: Unsupported value: "{dry}": supported values: "All"')
+            raise wrong_options(kind, not_supported("dryRun", [dry], ["All"]))
         agent = self.request.headers.get("User-Agent", "").partition("/")[0]
         manager = query.get("fieldManager") or agent or "unknown"
         fields = query.get("fieldValidation") or "Warn"
         if fields not in ("Ignore", "Warn", "Strict"):
-            supported = '"Ignore", "Strict", "Warn"'
-            raise bad_request(f'fieldValidation: Unsupported value: "{fields}": supported values: {supported}')
+            raise wrong_options(kind, not_supported("fieldValidation", fields, ["", "Ignore", "Strict", "Warn"]))
         return Write(self.user, manager, dry_run=dry == "All", force=is_true(query.get("force")), fields=fields)
 
     def options(self) -> ListOptions:
@@ -108,7 +117,8 @@ class Handlers:
             if path is None:
                 raise no_such_path()
             allowed = path.verbs
-        if verb not in allowed or (verb == "create" and bool(target.name) is not bool(target.subresource)):
+        misplaced = verb == "create" and bool(target.name) is not bool(target.subresource)
+        if verb not in allowed or misplaced or (verb in ("update", "patch") and not target.name):
             raise method_not_allowed()
         return resource
 
@@ -134,7 +144,8 @@ class Handlers:
             fields = f"metadata.name={asked.target.name}" + (f",{fields}" if fields else "")
         initial = is_true(query.get("sendInitialEvents"))
         if query.get("sendInitialEvents") and options.match != "NotOlderThan":
-            raise bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+            detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            raise wrong_options("ListOptions", forbidden_field("resourceVersionMatch", detail))
         since = "" if initial else options.version
         if query.get("sendInitialEvents") and not initial and since in ("", "0"):
             since = str(self._registry.store.version)
@@ -173,6 +184,7 @@ class Handlers:
         if target.subresource == "scale":
             scaled = write_scale(self._registry, asked.resource, target.name, target.namespace, body, write)
             return answer(encode(scaled))
+        created = self._is_new(asked)
         entry = self._registry.update(
             asked.stored,
             to_stored(asked.resource, body),
@@ -181,22 +193,21 @@ class Handlers:
             subresource=target.subresource,
             write=write,
         )
-        return _warned(self._one(asked, entry), write)
+        return _warned(self._one(asked, entry, 201 if created else 200), write)
 
     async def _patch(self, asked: Asked) -> web.StreamResponse:
         target, write = asked.target, asked.write()
         content_type = asked.request.headers.get("Content-Type", "")
         kind = patch_kind(content_type)
         if kind == "apply" and not asked.request.query.get("fieldManager"):
-            raise bad_request("fieldManager is required for apply patch")
+            raise wrong_options("PatchOptions", required("fieldManager", "is required for apply patch"))
         patch = read_data(await asked.request.read(), "application/yaml" if kind == "apply" else "application/json")
         if isinstance(patch, dict):
             patch = patch_to_stored(asked.resource, patch)
         if target.subresource == "scale":
             scaled = patch_scale(self._registry, asked.resource, target.name, target.namespace, patch, kind, write)
             return answer(encode(scaled))
-        key = self._registry.key(asked.stored, target.name, target.namespace)
-        created = self._registry.bucket(asked.stored).get(key) is None
+        created = self._is_new(asked)
         entry = self._registry.patch(
             asked.stored, target.name, patch, target.namespace, kind=kind, subresource=target.subresource, write=write
         )
@@ -222,6 +233,10 @@ class Handlers:
         data = await asked.request.read()
         body = read_body(data, asked.request.headers.get("Content-Type", "")) if data.strip() else None
         return DeleteOptions.read(body, asked.request.query)
+
+    def _is_new(self, asked: Asked) -> bool:
+        key = self._registry.key(asked.stored, asked.target.name, asked.target.namespace)
+        return self._registry.bucket(asked.stored).get(key) is None
 
     def _one(self, asked: Asked, entry: Entry, status: int = 200) -> web.Response:
         shown = asked.shown

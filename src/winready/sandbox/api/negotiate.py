@@ -72,7 +72,7 @@ def number(query: Any, name: str) -> int:
     try:
         return int(text or 0)
     except ValueError:
-        raise bad_request(f'{name}: Invalid value: "{text}": strconv.ParseInt: parsing "{text}": '
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": '
                           "invalid syntax") from None  # fmt: skip
 
 
@@ -107,8 +107,5 @@ def patch_kind(content_type: str) -> str:
     """Which kind of patch a content type is; 415 for others."""
     media = content_type.partition(";")[0].strip().lower()
     if media not in PATCHES:
-        known = ", ".join(PATCHES)
-        raise unsupported_media_type(
-            f"the body of the request was in an unknown format - accepted media types include: {known}"
-        )
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     return PATCHES[media]

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 
 import msgspec
 
-from winready.sandbox.api.errors import ApiError, bad_request, gone
+from winready.sandbox.api.errors import (
+    ApiError,
+    FieldError,
+    bad_request,
+    forbidden_field,
+    gone,
+    not_supported,
+    wrong_options,
+)
 from winready.sandbox.api.store import Bucket, Entry, Predicate, Topic
 
+MATCH = "resourceVersionMatch"
 TOO_OLD_TO_CONTINUE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -54,7 +63,7 @@ class _Token(msgspec.Struct, array_like=True):
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
         except (binascii.Error, ValueError, msgspec.MsgspecError):
-            raise bad_request("continue key is not valid: the token was not made by this server") from None
+            raise bad_request("invalid continue token: continue key is not valid: illegal base64 data") from None
 
 
 def version_number(text: str) -> int:
@@ -62,8 +71,8 @@ def version_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise bad_request(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
-                          "invalid syntax") from None  # fmt: skip
+        cause = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise bad_request(f"invalid resource version: resourceVersion: {cause}") from None
 
 
 def page(
@@ -95,17 +104,19 @@ def page(
 
 def _first(bucket: Bucket, current: int, topic: Topic, namespace: str, options: ListOptions) -> tuple[int, list[Entry]]:
     if options.match and not options.version:
-        raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
+        raise _wrong_match(
+            forbidden_field(MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+        )
     if options.match not in ("", "Exact", "NotOlderThan"):
-        raise bad_request(f'resourceVersionMatch: Unsupported value: "{options.match}": supported values: "Exact", '
-                          '"NotOlderThan"')  # fmt: skip
+        raise _wrong_match(not_supported(MATCH, options.match, ["Exact", "NotOlderThan", ""]))
     wanted = version_number(options.version or "0")
     if wanted > current:
         raise too_large(wanted, current)
     if options.match != "Exact":
         return current, bucket.select(topic, namespace)
     if not wanted:
-        raise bad_request('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+        detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        raise _wrong_match(forbidden_field(MATCH, detail))
     found = bucket.select_at(wanted, topic, namespace)
     if found is None:
         raise gone("The resourceVersion for the provided list is too old.")
@@ -114,9 +125,13 @@ def _first(bucket: Bucket, current: int, topic: Topic, namespace: str, options: 
 
 def too_large(wanted: int, current: int) -> ApiError:
     """504 for a version that does not exist yet."""
-    message = f"Too large resource version: {wanted}, current: {current}"
+    message = f"Timeout: Too large resource version: {wanted}, current: {current}"
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return ApiError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
+
+
+def _wrong_match(error: FieldError) -> ApiError:
+    return wrong_options("ListOptions", error)
 
 
 def _expired(token: _Token) -> ApiError:

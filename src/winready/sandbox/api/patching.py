@@ -15,7 +15,9 @@ def patched(resource: Resource, live: Object, patch: Any, kind: str) -> Object:
     """The live object with a JSON, merge or strategic patch carried out; unchanged parts are shared."""
     if kind == "json":
         if not isinstance(patch, list):
-            raise bad_request("error decoding patch: a JSON patch is a list of operations")
+            raise bad_request(
+                "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+            )
         return _object(json_patch(live, patch))
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: the patch must be an object")
@@ -37,8 +39,9 @@ def applied(
         raise bad_request("error decoding YAML: the applied configuration must be an object")
     for field, expected in (("apiVersion", resource.api_version), ("kind", resource.kind)):
         if body.get(field) != expected:
-            found = body.get(field, "")
-            raise bad_request(f"invalid object type: {field} is {found!r}, the path says {expected!r}")
+            version = str(body.get("apiVersion", ""))
+            found = version if "/" in version else f"/{version}"
+            raise bad_request(f"invalid object type: {found}, Kind={body.get('kind', '')}")
     metadata = body.setdefault("metadata", {})
     if metadata.setdefault("name", name) != name:
         raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")

@@ -16,12 +16,13 @@ from winready.sandbox.api import deletion, paging, patching, strategy
 from winready.sandbox.api.defaults import apply_defaults
 from winready.sandbox.api.deletion import DeleteOptions
 from winready.sandbox.api.errors import (
+    ApiError,
     FieldError,
     already_exists,
     bad_request,
     conflict,
     forbidden,
-    forbidden_field,
+    invalid,
     method_not_allowed,
     not_found,
     unprocessable,
@@ -150,15 +151,19 @@ class Registry:
         metadata = obj["metadata"]
         namespace = _namespace(resource, metadata, namespace)
         if metadata.get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = generated_name(metadata["generateName"])
         name = metadata.get("name", "")
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
         key = self.key(resource, name, namespace)
-        if name and self.bucket(resource).get(key) is not None:
-            raise already_exists(resource.plural, resource.group, name)
+        existing = self.bucket(resource).get(key) if name else None
+        if existing is not None:
+            error = already_exists(resource.plural, resource.group, name)
+            if "deletionTimestamp" in existing.obj["metadata"]:
+                error.message = f"object is being deleted: {error.message}"
+            raise error
         metadata.pop("resourceVersion", None)
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = timestamp()
@@ -183,10 +188,13 @@ class Registry:
             raise bad_request(
                 f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
             )
-        entry = self.get(resource, metadata["name"], namespace)
+        found = self.bucket(resource).get(self.key(resource, metadata["name"], namespace))
+        if found is None and resource.storage in strategy.CREATED_BY_UPDATE and not subresource:
+            return self.create(resource, obj, namespace, write)
+        entry = found or self.get(resource, metadata["name"], namespace)
         if not resource.unconditional_update and not metadata.get("resourceVersion"):
-            error = FieldError("metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update")
-            raise unprocessable(resource.kind, resource.group, metadata["name"], [error])
+            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise unprocessable(resource.plural, resource.group, metadata["name"], [error])
         return self.replace(resource, entry, obj, subresource, write)
 
     def replace(
@@ -198,14 +206,15 @@ class Registry:
         if sent.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
             raise conflict(resource.plural, resource.group, name)
         if sent.get("uid") not in (None, "", old["metadata"]["uid"]):
-            detail = f"Precondition failed: UID in precondition: {sent['uid']}, UID in object meta: "
+            path = "/".join(filter(None, ("/registry", resource.plural, *entry.key)))
+            detail = f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: "
+            detail += f"Precondition failed: UID in precondition: {sent['uid']}, UID in object meta: "
             raise conflict(resource.plural, resource.group, name, detail + old["metadata"]["uid"])
         if not subresource:
             apply_defaults(resource.kind, resource.group, new)
         obj = strategy.prepare_update(resource, new, old, subresource)
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         self._admit(Admission("UPDATE", resource, subresource, entry.key[0], name, obj, old, write.user, write.dry_run))
-        _check_finalizers(resource, obj, old)
         if not subresource:
             self._validate(resource, obj, old)
         elif subresource in strategy.POD_PARTS:
@@ -261,7 +270,8 @@ class Registry:
         if options.dry_run:
             return entry, left is None
         if left is None:
-            return self._remove(resource, entry.key), True
+            last = deletion.last_state(resource, entry.obj)
+            return self._remove(resource, entry.key, last), True
         if left == entry.obj:
             return entry, False
         return self._commit(resource, entry.key, left), False
@@ -287,8 +297,8 @@ class Registry:
             notify(resource, entry, False)
         return entry
 
-    def _remove(self, resource: Resource, key: tuple[str, str]) -> Entry:
-        entry = self.store.remove(resource.storage, key)
+    def _remove(self, resource: Resource, key: tuple[str, str], last: Object | None = None) -> Entry:
+        entry = self.store.remove(resource.storage, key, last)
         for notify in self.committed:
             notify(resource, entry, True)
         return entry
@@ -361,7 +371,8 @@ def _check_type(resource: Resource, obj: Object) -> None:
         raise bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}')
     if version != resource.api_version:
         raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+            f'{kind} in version "{version}" cannot be handled as a {kind}: no kind "{kind}" is registered for version '
+            f'"{version}"'
         )
     if obj.get("metadata") is None:
         obj["metadata"] = {}
@@ -384,15 +395,3 @@ def _namespace(resource: Resource, metadata: Object, namespace: str) -> str:
     if metadata.setdefault("namespace", namespace or "default") != namespace and namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     return str(metadata["namespace"])
-
-
-def _check_finalizers(resource: Resource, obj: Object, old: Object) -> None:
-    if "deletionTimestamp" not in old["metadata"]:
-        return
-    known = old["metadata"].get("finalizers") or []
-    added = [each for each in obj["metadata"].get("finalizers") or [] if each not in known]
-    if added:
-        listed = ", ".join(f'"{each}"' for each in added)
-        detail = "no new finalizers can be added if the object is being deleted, found new finalizers []string{%s}"
-        error = forbidden_field("metadata.finalizers", detail % listed)
-        raise unprocessable(resource.kind, resource.group, obj["metadata"]["name"], [error])

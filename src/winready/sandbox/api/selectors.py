@@ -82,7 +82,7 @@ class _Clauses:
             if not self._peek():
                 break
             if (token := self._take()) != ",":
-                raise self._fail(f"found '{token}', expected: ',' or 'end of string'")
+                raise bad_request(f"found '{token}', expected: ',' or 'end of string'")
             if not self._peek():
                 raise self._fail("found '', expected: identifier after ','")
         return tuple(clauses)

@@ -14,7 +14,7 @@ from multidict import CIMultiDictProxy
 
 from winready.sandbox.api import discovery, openapi
 from winready.sandbox.api.authn import impersonated
-from winready.sandbox.api.errors import ApiError, method_not_allowed, no_such_path
+from winready.sandbox.api.errors import ApiError, method_not_allowed
 from winready.sandbox.api.handlers import CONNECTIONS, Asked, Handlers
 from winready.sandbox.api.identity import ADMIN, User
 from winready.sandbox.api.negotiate import is_true
@@ -125,6 +125,8 @@ class ApiServer:
                 return web.Response(status=500)
         if resource_path is None:
             return self._document(request, path)
+        if not self.registry.resources.of(resource_path.group, resource_path.version):
+            return _no_page()
         resource = self._handlers.check(resource_path, action)
         if resource_path.subresource in CONNECTIONS:
             if self.nodes is None:
@@ -170,7 +172,7 @@ class ApiServer:
                 return answer(encode(body), content_type=discovery.aggregated_type(version))
         document = self._find_document(request, path)
         if document is None:
-            raise no_such_path()
+            return _no_page()
         return answer(encode(document))
 
     def _find_document(self, request: web.Request, path: str) -> Object | None:
@@ -212,6 +214,11 @@ def version_info(minor: int) -> Object:
         "compiler": "gc",
         "platform": "linux/amd64",
     }
+
+
+def _no_page() -> web.Response:
+    """What the real server says of a path that is none of the API's."""
+    return web.Response(status=404, text="404 page not found\n")
 
 
 def _failure(error: ApiError) -> web.Response:

@@ -96,6 +96,8 @@ class Bucket:
         self._kept = history
         self._namespaces: dict[str, dict[str, Entry]] = {}
         self._index: dict[Topic, dict[Key, Entry]] = {}
+        self._sorted: dict[str, list[Entry]] = {}
+        """Whole lists by namespace, good until the next change: access control reads the same ones at every request."""
         self._events: deque[Event] = deque()
         self._watches: dict[Topic, dict[Watch, None]] = {}
 
@@ -109,12 +111,14 @@ class Bucket:
     def select(self, topic: Topic = EVERYTHING, namespace: str = "") -> list[Entry]:
         """The objects under a topic, in the order of their keys."""
         field, value = topic
+        if topic == EVERYTHING:
+            if namespace not in self._sorted:
+                self._sorted[namespace] = sorted(self._all(namespace), key=lambda entry: entry.key)
+            return list(self._sorted[namespace])
         if field in self.indexed:
             found: Iterable[Entry] = self._index.get(topic, {}).values()
-        elif namespace:
-            found = self._namespaces.get(namespace, {}).values()
         else:
-            found = (entry for objects in self._namespaces.values() for entry in objects.values())
+            found = self._all(namespace)
         return sorted(
             (
                 entry
@@ -123,6 +127,11 @@ class Bucket:
             ),
             key=lambda entry: entry.key,
         )
+
+    def _all(self, namespace: str) -> Iterable[Entry]:
+        if namespace:
+            return self._namespaces.get(namespace, {}).values()
+        return (entry for objects in self._namespaces.values() for entry in objects.values())
 
     def select_at(self, version: int, topic: Topic, namespace: str) -> list[Entry] | None:
         """The objects as they were at a version, or None when history does not reach back that far."""
@@ -146,6 +155,7 @@ class Bucket:
         """Take a change into the objects, the indexes, the history and every watch that may care."""
         entry, previous = event.entry, event.previous
         namespace, name = entry.key
+        self._sorted.clear()
         topics = _topics(entry.key, entry.obj, self.indexed)
         if previous is not None:
             before = _topics(entry.key, previous.obj, self.indexed)
@@ -321,11 +331,13 @@ class Store:
         """Create or replace an object; the object is the store's from here on."""
         return self._record(storage, key, obj, deleted=False)
 
-    def remove(self, storage: tuple[str, str], key: Key) -> Entry:
+    def remove(self, storage: tuple[str, str], key: Key, last: Object | None = None) -> Entry:
         """Delete an object; the answer is its last state, at the version of its deletion."""
         previous = self.bucket(storage).get(key)
         if previous is None:
             raise KeyError(key)
+        if last is not None:
+            return self._record(storage, key, last, deleted=True)
         return self._record(storage, key, {**previous.obj, "metadata": dict(previous.obj["metadata"])}, deleted=True)
 
     def _record(self, storage: tuple[str, str], key: Key, obj: Object, *, deleted: bool) -> Entry:

@@ -26,6 +26,14 @@ RETURNS_DELETED_OBJECT = {
 }
 """Kinds whose delete is answered with the object instead of a Status."""
 
+_RBAC = "rbac.authorization.k8s.io"
+CREATED_BY_UPDATE = {
+    *(("", name) for name in ("endpoints", "events", "limitranges", "podtemplates", "services")),
+    *((_RBAC, name) for name in ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
+    ("coordination.k8s.io", "leases"),
+}
+"""Kinds that a PUT creates when they are not there."""
+
 POD_PARTS = ("ephemeralcontainers", "resize")
 """Subresources that change what a pod's own update may not."""
 

@@ -103,7 +103,8 @@ CLUSTER = {
     ),
     ("storage.k8s.io", "csidrivers"): Layout(
         columns(
-            "Name | AttachRequired | PodInfoOnMount | StorageCapacity | TokenRequests | RequiresRepublish | Modes | Age"
+            "Name | AttachRequired? | PodInfoOnMount? | StorageCapacity? | TokenRequests | RequiresRepublish? "
+            "| Modes | Age"
         ),
         _driver,
     ),
@@ -122,7 +123,7 @@ CLUSTER = {
         columns("Name | Handler | Age"), lambda obj: [name_of(obj), obj.get("handler", ""), age(obj)]
     ),
     ("scheduling.k8s.io", "priorityclasses"): Layout(
-        columns("Name | Value# | Global-Default | Age | PreemptionPolicy"),
+        columns("Name | Value# | Global-Default? | Age | PreemptionPolicy"),
         lambda obj: [
             name_of(obj),
             obj.get("value", 0),
@@ -135,7 +136,7 @@ CLUSTER = {
         columns("Name | Age | SignerName | Requestor | RequestedDuration | Condition"), _csr
     ),
     ("apiextensions.k8s.io", "customresourcedefinitions"): Layout(
-        columns("Name | Created At"), lambda obj: [name_of(obj), obj["metadata"].get("creationTimestamp", "")]
+        columns("Name | Created At@"), lambda obj: [name_of(obj), obj["metadata"].get("creationTimestamp", "")]
     ),
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): Layout(
         columns("Name | Webhooks# | Age"), lambda obj: [name_of(obj), len(obj.get("webhooks") or []), age(obj)]

@@ -49,22 +49,14 @@ def plain(name: str) -> Column:
     return Column(name, format="name" if name == "Name" else "")
 
 
-def wide(name: str) -> Column:
-    """A column of text that only ``-o wide`` shows."""
-    return Column(name, priority=1)
-
-
-def whole(name: str) -> Column:
-    """A column of numbers."""
-    return Column(name, "integer")
-
-
 def columns(text: str) -> tuple[Column, ...]:
-    """Columns from a line such as ``Name | Ready | Restarts# | Age | IP+`` (``#`` number, ``+`` wide)."""
+    """Columns from a line such as ``Name | Data# | Default? | Created At@ | IP+`` (number, boolean, date, wide)."""
     made = []
     for word in (each.strip() for each in text.split("|")):
-        name = word.rstrip("#+")
-        made.append(whole(name) if word.endswith("#") else wide(name) if word.endswith("+") else plain(name))
+        name = word.rstrip("#+?@")
+        kind = {"#": "integer", "?": "boolean", "@": "date"}.get(word[-1], "string")
+        form = "name" if name == "Name" else ""
+        made.append(Column(name, kind, form, 1 if word.endswith("+") else 0))
     return tuple(made)
 
 

@@ -161,10 +161,7 @@ CORE = {
     ),
     ("", "configmaps"): Layout(columns("Name | Data# | Age"), lambda obj: [name_of(obj), _data(obj), age(obj)]),
     ("", "secrets"): Layout(
-        columns("Name | Type | Data# | Age"), lambda obj: [name_of(obj), obj.get("type", ""), _data(obj), age(obj)]
-    ),
-    ("", "serviceaccounts"): Layout(
-        columns("Name | Secrets# | Age"), lambda obj: [name_of(obj), len(obj.get("secrets") or []), age(obj)]
+        columns("Name | Type | Data | Age"), lambda obj: [name_of(obj), obj.get("type", ""), str(_data(obj)), age(obj)]
     ),
     ("", "events"): Layout(
         columns("Last Seen | Type | Reason | Object | Subobject+ | Source+ | Message | First Seen+ | Count+ | Name+"),
@@ -190,7 +187,7 @@ CORE = {
     ),
     ("", "resourcequotas"): Layout(columns("Name | Request | Limit | Age"), _quota),
     ("", "limitranges"): Layout(
-        columns("Name | Created At"),
+        columns("Name | Created At@"),
         lambda obj: [name_of(obj), obj["metadata"].get("creationTimestamp") or UNKNOWN],
     ),
     ("networking.k8s.io", "ingresses"): Layout(

@@ -117,7 +117,7 @@ def _cron_job(obj: Object) -> list[Any]:
         name_of(obj),
         spec.get("schedule", ""),
         spec.get("timeZone") or NONE,
-        "True" if spec.get("suspend") else "False",
+        bool(spec.get("suspend")),
         len(status.get("active") or []),
         since(last) if last else NONE,
         age(obj),
@@ -134,7 +134,7 @@ def _revision(obj: Object) -> list[Any]:
         group = owner.get("apiVersion", "").partition("/")[0] if "/" in owner.get("apiVersion", "") else ""
         kind = owner.get("kind", "").lower()
         shown = f"{kind}.{group}/{owner.get('name')}" if group else f"{kind}/{owner.get('name')}"
-    return [name_of(obj), shown, obj.get("revision", 0), age(obj)]
+    return [name_of(obj), shown, str(obj.get("revision", 0)), age(obj)]
 
 
 def _autoscaler(obj: Object) -> list[Any]:
@@ -146,8 +146,8 @@ def _autoscaler(obj: Object) -> list[Any]:
         f"{target.get('kind', '')}/{target.get('name', '')}",
         UNKNOWN,
         "<unset>" if lowest is None else str(lowest),
-        spec.get("maxReplicas", 0),
-        status.get("currentReplicas", 0),
+        str(spec.get("maxReplicas", 0)),
+        str(status.get("currentReplicas", 0)),
         age(obj),
     ]
 
@@ -179,14 +179,14 @@ WORKLOADS = {
         ),
         _daemon_set,
     ),
-    ("apps", "controllerrevisions"): Layout(columns("Name | Controller | Revision# | Age"), _revision),
+    ("apps", "controllerrevisions"): Layout(columns("Name | Controller | Revision | Age"), _revision),
     ("batch", "jobs"): Layout(columns(f"Name | Status | Completions | Duration | Age | {_TEMPLATE} | Selector+"), _job),
     ("batch", "cronjobs"): Layout(
-        columns(f"Name | Schedule | Timezone | Suspend | Active# | Last Schedule | Age | {_TEMPLATE} | Selector+"),
+        columns(f"Name | Schedule | Timezone | Suspend? | Active# | Last Schedule | Age | {_TEMPLATE} | Selector+"),
         _cron_job,
     ),
     ("autoscaling", "horizontalpodautoscalers"): Layout(
-        columns("Name | Reference | Targets | MinPods | MaxPods# | Replicas# | Age"), _autoscaler
+        columns("Name | Reference | Targets | MinPods | MaxPods | Replicas | Age"), _autoscaler
     ),
     ("policy", "poddisruptionbudgets"): Layout(
         columns("Name | Min Available | Max Unavailable | Allowed Disruptions# | Age"), _budget
