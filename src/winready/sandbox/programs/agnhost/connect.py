@@ -34,8 +34,9 @@ async def main(process: Process, arguments: list[str]) -> int:
         return 1
     port = SERVICES.get(port_text, int(port_text) if port_text.isdigit() else -1)
     if not 0 <= port < 65536:
-        wrong = "invalid port" if port_text.isdigit() else "unknown port"
-        process.err(f"DNS: lookup {protocol}/{port_text}: {wrong}\n")
+        numeric = port_text.isdigit()
+        wrong = f"address {port_text}: invalid port" if numeric else f"lookup {protocol}/{port_text}: unknown port"
+        process.err(f"DNS: {wrong}\n")
         return 1
     try:
         found = (await addresses(process, host or "127.0.0.1"))[0]
