@@ -39,9 +39,18 @@ async def test_leases_are_renewed(cluster: Cluster) -> None:
 async def test_a_node_comes_back_under_its_name(cluster: Cluster) -> None:
     before = await cluster.client.get("nodes", "win-1")
     await cluster.node("win-1").stop()
+    foreign = {"type": "NetworkUnavailable", "status": "False", "reason": "CalicoIsUp"}
+    lost = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+    conditions = {"status": {"conditions": [foreign, lost]}}
+    await cluster.client.patch("nodes", "win-1", conditions, subresource="status")
     await cluster.node("win-1").start()
     await cluster.node("win-1").registered.wait()
-    assert (await cluster.client.get("nodes", "win-1"))["metadata"]["uid"] == before["metadata"]["uid"]
+    after = await cluster.client.get("nodes", "win-1")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    found = {item["type"]: item for item in after["status"]["conditions"]}
+    assert found["NetworkUnavailable"]["reason"] == "CalicoIsUp", "what others say about a node stays"
+    assert found["Ready"]["status"] == "True"
+    assert found["Ready"]["lastTransitionTime"] > "2026", "ready again is a transition"
 
 
 async def test_a_worker_that_does_not_join_is_not_there_until_it_is_healed(cluster: Cluster) -> None:

@@ -159,7 +159,6 @@ class Kubelet:
 
     async def _register(self) -> None:
         """Create the node, or bring an existing one of this name up to date."""
-        status = self.status()
         labels = registration.labels(self.machine, self.defects.kubelet.reports_build) | dict(self.settings.labels)
         spec: Object = {
             "taints": [{"key": key, "value": value, "effect": effect} for key, value, effect in self.settings.taints]
@@ -176,14 +175,13 @@ class Kubelet:
                 "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
             },
             "spec": {key: value for key, value in spec.items() if value},
-            "status": status,
+            "status": self.status(),
         }
         try:
             self.object = await self.client.create("nodes", node)
         except Conflict:
             await self.client.patch("nodes", self.name, {"metadata": {"labels": labels}})
-            self.object = await self.client.patch("nodes", self.name, {"status": status}, subresource="status")
-        self.object = {**self.object, "status": {**self.object.get("status", {}), **status}}
+            await self._report()
         await self._heartbeats.renew(self)
 
     def status(self) -> Object:
@@ -202,11 +200,14 @@ class Kubelet:
         return result
 
     async def report_node(self) -> None:
-        """Report the node's status."""
-        status = self.status()
+        """Report the node's status; an API server that does not take it now gets it the next time."""
         with contextlib.suppress(ApiFailure, ApiUnreachable):
-            node = await self.client.patch("nodes", self.name, {"status": status}, subresource="status")
-            self.object = {**node, "status": {**node.get("status", {}), **status}}
+            await self._report()
+
+    async def _report(self) -> None:
+        self.object = await self.client.get("nodes", self.name)
+        patch = {"status": self.status()}
+        self.object = await self.client.patch("nodes", self.name, patch, subresource="status")
 
     async def _watch_pods(self, *, skip_known: bool) -> None:
         synced = False

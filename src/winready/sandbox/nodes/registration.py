@@ -30,7 +30,7 @@ def labels(machine: Machine, reported_build: str = "") -> dict[str, str]:
 
 
 def conditions(*, ready: bool, reason: str, message: str, previous: list[Object]) -> list[Object]:
-    """The four conditions, with the transition times of what did not change."""
+    """The four conditions, with the transition times of what did not change; those that others set stay."""
     now = stamp()
     wanted = [
         ("MemoryPressure", False, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -39,7 +39,7 @@ def conditions(*, ready: bool, reason: str, message: str, previous: list[Object]
         ("Ready", ready, reason, message),
     ]
     before = {item["type"]: item for item in previous}
-    result = []
+    result = [item for item in previous if item["type"] not in {kind for kind, *_ in wanted}]
     for kind, value, why, words in wanted:
         status, old = "True" if value else "False", before.get(kind)
         since = old["lastTransitionTime"] if old and old["status"] == status else now
