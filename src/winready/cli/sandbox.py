@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from winready.cli.prove import prove
 from winready.sandbox.plan import DEFAULT_MINOR, Plan, PlanError
 from winready.sandbox.state import DEFAULT_NAME, Place, StateError, ask, running_places, stop
 
@@ -213,3 +214,6 @@ def _show(document: dict[str, Any], output: str, foreground: bool = False) -> No
 def _fail(message: str) -> NoReturn:
     click.echo(f"error: {message}", err=True)
     sys.exit(2)
+
+
+sandbox.add_command(prove)
