@@ -319,14 +319,6 @@ def test_what_a_rule_covers(
     assert authorizer.allowed(JANE, request_).allowed is expected
 
 
-def test_role_added_by_label_reaches_every_aggregate_above_it(authorizer: Authorizer, stored: Stored) -> None:
-    rules = [{"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["things"]}]
-    labels = {f"{RBAC}/aggregate-to-view": "true"}
-    stored.create("clusterroles", {"metadata": {"name": "things", "labels": labels}, "rules": rules})
-    bind(stored, "admin", {"kind": "User", "name": "jane"}, "team")
-    assert authorizer.allowed(JANE, Request("get", "example.com", "things", namespace="team")).allowed
-
-
 def test_node_has_the_rights_of_a_node_and_no_more(authorizer: Authorizer) -> None:
     assert authorizer.allowed(NODE, Request("patch", "", "nodes", "status", name="win-1")).allowed
     assert authorizer.allowed(NODE, Request("create", "", "serviceaccounts", "token", "team", "default")).allowed

@@ -87,22 +87,9 @@ class Authorizer:
         return [grant.rule for grant in self._grants(user, namespace, problems)], problems
 
     def role_rules(self, kind: str, name: str, namespace: str) -> list[Rule]:
-        """The rules of a role, with those of every role that it aggregates, and so on down."""
+        """The rules of a role; those of aggregated ones are kept up to date by a controller."""
         role = self._objects.get(ROLE_KINDS[kind], name, namespace if kind == "Role" else "")
-        if not role.get("aggregationRule"):
-            return role.get("rules") or []
-        rules: list[Rule] = []
-        self._aggregate(role, self._objects.list("clusterroles")[0], rules, set())
-        return rules
-
-    def _aggregate(self, role: dict[str, Any], roles: list[dict[str, Any]], rules: list[Rule], seen: set[str]) -> None:
-        seen.add(role["metadata"]["name"])
-        rules += [rule for rule in role.get("rules") or [] if rule not in rules]
-        selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
-        for other in roles:
-            labels = other["metadata"].get("labels") or {}
-            if other["metadata"]["name"] not in seen and any(_selects(selector, labels) for selector in selectors):
-                self._aggregate(other, roles, rules, seen)
+        return role.get("rules") or []
 
     def _grants(self, user: User, namespace: str, problems: list[str]) -> Iterator[Grant]:
         if NODES in user.groups and user.name.startswith(NODE_PREFIX):
@@ -191,24 +178,6 @@ def denial(user: User, request: Request, reason: str = "") -> ApiError:
 
 def _path_matches(pattern: str, path: str) -> bool:
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
-
-
-def _selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
-    """Whether a label selector as it stands in objects matches."""
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    for term in selector.get("matchExpressions") or []:
-        key, operator, values = term["key"], term["operator"], term.get("values") or []
-        present = key in labels
-        matches = {
-            "In": present and labels.get(key) in values,
-            "NotIn": labels.get(key) not in values,
-            "Exists": present,
-            "DoesNotExist": not present,
-        }
-        if not matches.get(operator, False):
-            return False
-    return True
 
 
 def _origin(binding: dict[str, Any]) -> str:

@@ -228,11 +228,11 @@ ROLES: dict[str, list[Object]] = {
 }
 
 AGGREGATED: dict[str, list[Object]] = {
-    "admin": [*ADMIN_ONLY, *EDIT, *VIEW],
+    "admin": [*EDIT, *VIEW, *ADMIN_ONLY],
     "edit": [*EDIT, *VIEW],
     "view": VIEW,
 }
-"""Roles made of others: what the stored object shows; the authorizer gathers their rules anew each time."""
+"""Roles made of others, as a controller keeps them."""
 
 LABELS: dict[str, str] = {
     "system:aggregate-to-admin": "admin",

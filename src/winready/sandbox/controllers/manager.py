@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
+from winready.sandbox.controllers.clusterroles import ClusterRoleAggregator
 from winready.sandbox.controllers.controller import Context
 from winready.sandbox.controllers.cronjob import CronJobController
 from winready.sandbox.controllers.daemonset import DaemonSetController
@@ -36,6 +37,7 @@ class Runnable(Protocol):
 
 
 CONTROLLERS: tuple[type, ...] = (
+    ClusterRoleAggregator,
     CronJobController,
     DaemonSetController,
     DeploymentController,
