@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal, cast
@@ -17,6 +18,8 @@ Object = dict[str, Any]
 Objects = list[Object]
 Command = list[str]
 PAGE = 500
+EXECS_AT_ONCE = 12
+"""Commands under way at the same time: each is a connection through the API server to a kubelet and a new process."""
 FIELD_MANAGER = "winready"
 PATCH_TYPES = {
     "json": "application/json-patch+json",
@@ -32,6 +35,7 @@ class Client:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        self._exec_gate = asyncio.Semaphore(EXECS_AT_ONCE)
 
     @classmethod
     @asynccontextmanager
@@ -178,7 +182,8 @@ class Client:
     ) -> Execution:
         """Run a command in a container: exit code and both streams. ``deadline`` is in wall seconds."""
         path = PODS.path(namespace, pod, "exec")
-        return await execute(self.transport, path, container, command, deadline=deadline, stdin=stdin)
+        async with self._exec_gate:
+            return await execute(self.transport, path, container, command, deadline=deadline, stdin=stdin)
 
     async def logs(self, namespace: str, pod: str, container: str, *, tail: int = 500, previous: bool = False) -> str:
         """The last lines that a container wrote."""
