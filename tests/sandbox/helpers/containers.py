@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from winready.sandbox.clock import MAX_SPEED, Clock
@@ -103,3 +104,12 @@ async def sh(where: Container, script: str, *arguments: str, stdin: bytes = b"")
 async def powershell(where: Container, script: str) -> Result:
     """`powershell.exe -NoProfile -Command script` as an exec."""
     return await run(where, "powershell.exe", "-NoProfile", "-Command", script)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the sandbox run until something holds."""
+    for _ in range(400):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it never came to be")

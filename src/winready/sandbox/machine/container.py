@@ -374,6 +374,7 @@ class Container:
         main = self.main
         if main is None:
             return 0
+        await asyncio.sleep(0)  # a process that was only just started gets to install its handler
         for process in list(self.processes.values()) if self.os == "windows" else [main]:
             process.signal_stop()
         if main.running and main._task is not None:

@@ -42,7 +42,7 @@ def find_for_create_process(files: FileSystem, name: str, cwd: str, env: Mapping
     if any(char in name for char in "\\/:"):
         candidates = wanted
     else:
-        folders = [cwd, *_SYSTEM_DIRECTORIES, *(part for part in env.get("PATH", "").split(";") if part)]
+        folders = [cwd, *(part for part in env.get("PATH", "").split(";") if part), *_SYSTEM_DIRECTORIES]
         names = wanted[-1:]
         candidates = [f"{folder.rstrip(chr(92))}\\{each}" for folder in folders for each in names]
     for candidate in candidates:

@@ -19,14 +19,14 @@ def _words(text: str) -> list[str]:
 
 
 BUSYBOX_APPLETS_WINDOWS = _words(
-    "ash awk base64 basename bash cat chmod cmp comm cp cut date dd df diff dirname du echo egrep env expr false "
-    "fgrep find grep head id kill ln ls md5sum mkdir mktemp mv nl od paste pgrep pidof printenv printf ps pwd rev rm "
-    "rmdir sed seq sh sha1sum sha256sum sha512sum sleep sort split stat sync tac tail tee test timeout touch tr true "
+    "ash base64 basename bash cat chmod cmp cp cut date dd df dirname du echo egrep env expr false "
+    "fgrep find grep head id kill ln ls md5sum mkdir mktemp mv nl pgrep pidof printenv printf ps pwd rev rm "
+    "rmdir sed seq sh sha1sum sha256sum sha512sum sleep sort stat sync tac tail tee test timeout touch tr true "
     "truncate uname uniq usleep wc wget which whoami xargs yes ["
 )
 BUSYBOX_APPLETS_LINUX = [
     *(name for name in BUSYBOX_APPLETS_WINDOWS if name != "bash"),
-    *_words("chown free hostname ifconfig ip mount netstat nproc umount uptime nc nslookup ping ping6"),
+    *_words("chown free hostname ifconfig ip mount nproc uptime nc nslookup ping"),
 ]
 NANOSERVER_TOOLS = _words(
     "cmd curl find findstr hostname icacls ipconfig more net netstat nslookup ping reg route sc setx sort taskkill "

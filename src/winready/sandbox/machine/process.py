@@ -25,6 +25,8 @@ ABORTED = 1067
 """ERROR_PROCESS_ABORTED: a process that was terminated from outside."""
 
 
+NO_MEMORY = 0xC0000017
+"""STATUS_NO_MEMORY, of a program that did not expect to be refused."""
 BROKEN_PIPE = 141
 """SIGPIPE: nobody reads the output any more."""
 
@@ -97,23 +99,26 @@ class Process:
     def run(self, program: Program) -> None:
         """Start the program as a task of its own."""
         self._task = asyncio.create_task(self._main(program), name=" ".join(self.argv)[:60])
+        self._task.add_done_callback(self._ended)
 
     async def _main(self, program: Program) -> int:
-        code = 137 if self.container.os == "linux" else ABORTED
         try:
-            try:
-                code = await program(self)
-            except Exit as ended:
-                code = ended.code
-            except OutOfMemory:
-                self.err("Out of memory.\r\n")
-                code = 0xC0000017
-        finally:
-            if self._killed_with is not None:
-                code = self._killed_with
-            self.exit_code = code & (0xFFFFFFFF if self.windows else 0xFF)
-            self._release()
-        return self.exit_code
+            return await program(self)
+        except Exit as ended:
+            return ended.code
+        except OutOfMemory:
+            self.err("Out of memory.\r\n")
+            return NO_MEMORY
+
+    def _ended(self, task: asyncio.Task[int]) -> None:
+        """Whatever the way it ended, even before its first step."""
+        code = 137 if self.container.os == "linux" else ABORTED
+        if self._killed_with is not None:
+            code = self._killed_with
+        elif not task.cancelled() and task.exception() is None:
+            code = task.result()
+        self.exit_code = code & (0xFFFFFFFF if self.windows else 0xFF)
+        self._release()
 
     def _release(self) -> None:
         self.cpu_demand(0)

@@ -289,6 +289,8 @@ def _volume(folder: str) -> str:
 def _listing(shell: Shell, name: str, switches: set[str]) -> list[str] | str:
     files, who = shell.process.files, shell.process.identity
     try:
+        if not any(char in name for char in "*?"):
+            files.find(name, shell.cwd, who=who)
         if files.is_dir(name, shell.cwd):
             folder = shell.path(name)
             entries = files.list(name, shell.cwd, who=who)
