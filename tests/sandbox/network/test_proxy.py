@@ -253,3 +253,24 @@ async def test_defect_udp_and_own_node_port(fabric: Fabric) -> None:
     with pytest.raises(TimedOut):
         await ask(fabric.host("w1"), "10.250.0.13", 30080)
     assert await seen(fabric.host("l1"), "10.250.0.13", 30080) == {"ws", "ls"}
+
+
+async def test_each_hop_to_a_node_port_meets_its_own_wires(fabric: Fabric) -> None:
+    backends(fabric)
+    pod(fabric, "w1", "resident")
+    client = pod(fabric, "l1", "c")
+
+    async def lost(address: str) -> int:
+        count = 0
+        for _ in range(10):
+            try:
+                await ask(client, address, 30080, timeout=0.5)
+            except TimedOut:
+                count += 1
+        return count
+
+    fabric.nodes["l1"].defects.link.loss = 0.3
+    assert await lost("10.250.0.13") == 3
+    fabric.nodes["l1"].defects.link.loss, fabric.nodes["w1"].defects.link.one_way = 0.0, "out"
+    assert await lost("10.250.0.13") == 10
+    assert await lost("10.250.0.12") == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from winready.sandbox.clock import Clock
@@ -47,7 +47,7 @@ class NodeNetwork:
         first = 4 if os == "windows" else 2
         self.pools = [AddressPool(cidr, first) for cidr in pod_cidrs]
         self._fabric = fabric
-        self._flows = 0
+        self._flows: Counter[tuple[str, str]] = Counter()
         self._rng = random.Random(f"{fabric.seed}/{name}")
         self._program()
 
@@ -76,13 +76,15 @@ class NodeNetwork:
             return list(taken[0][1])
         return [pool.take() for pool in self.pools]
 
-    def loses_flow(self) -> bool:
-        """Whether the next new flow vanishes: the share is kept exactly, evenly spread."""
+    def loses_flow(self, source: str, target: str) -> bool:
+        """Whether the next new flow between two addresses vanishes: each pair loses its exact share, evenly spread."""
         loss = self.defects.link.loss
         if loss <= 0:
+            self._flows.clear()
             return False
-        self._flows += 1
-        return int(self._flows * loss) > int((self._flows - 1) * loss)
+        self._flows[source, target] += 1
+        count = self._flows[source, target]
+        return int(count * loss) > int((count - 1) * loss)
 
     def go_down(self) -> None:
         """The machine is off: nobody answers, kernel tables are gone. Pods are the kubelet's to detach."""

@@ -88,7 +88,8 @@ def _to_node_port(fabric: Fabric, src: Stack, source: str, node: NodeNetwork, ru
         return DROP
     if not node.host.up or node.proxy.node_port_verdict() is not None:
         return DROP
-    if not own and (blocked := _wire(fabric, src, node.host, source)) is not None:
+    target = node.host.source_for(source) or source
+    if not own and (blocked := _wire(fabric, src, node.host, target)) is not None:
         return blocked
     return _to_backend(fabric, src, source, node, rule, protocol, external=True)
 
@@ -108,11 +109,15 @@ def _to_backend(
         seen = node.host.source_for(backend.ip) or source
     elif external and not rule.state.external_local:
         seen = node.host.source_for(backend.ip) or source
-    return _deliver(fabric, src, seen, backend.ip, backend.port, protocol)
+    hop = node.host if external else src
+    return _deliver(fabric, src, seen, backend.ip, backend.port, protocol, hop=hop)
 
 
-def _deliver(fabric: Fabric, src: Stack, seen: str, address: str, port: int, protocol: str) -> Path:
-    """To the owner of an address, past the policies of both ends."""
+def _deliver(
+    fabric: Fabric, src: Stack, seen: str, address: str, port: int, protocol: str, *, hop: Stack | None = None
+) -> Path:
+    """To the owner of an address, past the policies of both ends; ``hop`` is the node that forwards, if one does."""
+    hop = hop or src
     dst = fabric.stack_at(address)
     pod = src.pod
     if pod is not None and src.node is not None and dst is not src:
@@ -123,7 +128,7 @@ def _deliver(fabric: Fabric, src: Stack, seen: str, address: str, port: int, pro
             return DROP
     if dst is None:
         return _to_nobody(fabric, src, address, port, protocol)
-    if (blocked := _wire(fabric, src, dst, address)) is not None:
+    if (blocked := _wire(fabric, hop, dst, address)) is not None:
         return blocked
     if dst.pod is not None and dst.node is not None and dst is not src and seen not in dst.node.host.addresses:
         peer = _peer(fabric, seen, fabric.stack_at(seen))
@@ -137,8 +142,9 @@ def _deliver(fabric: Fabric, src: Stack, seen: str, address: str, port: int, pro
     if listener is None:
         # Windows Firewall's stealth mode does not say that a port of the host is closed.
         return DROP if windows_host and dst is not src else REFUSE
-    same = src.node is dst.node
-    links = [] if same else [stack.node.defects.link for stack in (src, dst) if stack.node is not None]
+    nodes = {stack.node.name: stack.node for stack in (src, hop, dst) if stack.node is not None}
+    same = src.node is dst.node and len(nodes) <= 1
+    links = [] if same else [node.defects.link for node in nodes.values()]
     return Path(
         "deliver",
         SAME_NODE if same else OTHER_NODE,
@@ -171,13 +177,13 @@ def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str) -> Path | None:
         return DROP
     if dst.node is not None and dst.node.defects.link.one_way == "in":
         return DROP
-    lost = [node for node in nodes if node.loses_flow()]
+    lost = [node for node in nodes if node.loses_flow(src.name, address)]
     return DROP if lost else None
 
 
 def _to_nobody(fabric: Fabric, src: Stack, address: str, port: int, protocol: str) -> Path:
     """To an address that no stack has: the outside world, or nowhere."""
-    if src.node is not None and (src.node.loses_flow() or src.node.defects.link.one_way == "out"):
+    if src.node is not None and (src.node.loses_flow(src.name, address) or src.node.defects.link.one_way == "out"):
         return DROP
     if ":" in address and src.node is not None and src.node.defects.link.ipv6_dead:
         return DROP
