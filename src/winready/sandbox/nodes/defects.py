@@ -48,7 +48,6 @@ class RuntimeDefects:
     """HostProcess containers run as an ordinary user."""
     credential_spec_for_all: bool = False
     """Every Windows container gets a group managed service account."""
-    ignores_working_directory: bool = False
     exec_broken: bool = False
     """The exec endpoint answers with an error of the runtime."""
     pulls_fail: bool = False
