@@ -7,7 +7,7 @@ import pytest
 from sandbox.helpers.containers import IMAGES
 from winready.sandbox.machine import images
 from winready.sandbox.machine.executables import program_of
-from winready.sandbox.machine.image_trees import _BUILDERS, BUSYBOX_APPLETS_LINUX, BUSYBOX_APPLETS_WINDOWS, tree
+from winready.sandbox.machine.image_trees import BUILDERS, BUSYBOX_APPLETS_LINUX, BUSYBOX_APPLETS_WINDOWS, tree
 from winready.sandbox.machine.tree import Directory, File
 from winready.sandbox.programs.busybox.main import APPLETS
 from winready.sandbox.programs.catalogue import PROGRAMS
@@ -72,7 +72,7 @@ def _programs(directory: Directory) -> set[str]:
 
 
 def test_every_program_file_of_every_image_has_a_program_behind_it() -> None:
-    wanted = set().union(*(_programs(tree(name)) for name in _BUILDERS))
+    wanted = set().union(*(_programs(tree(name)) for name in BUILDERS))
     assert wanted - set(PROGRAMS) == set()
 
 

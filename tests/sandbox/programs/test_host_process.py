@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from sandbox.helpers.containers import container, machine, powershell, run
 from winready.sandbox.machine.container import Container
 from winready.sandbox.machine.machine import Machine
 from winready.sandbox.machine.tree import Directory, File
-from winready.sandbox.machine.windows_host import HnsNetwork
 
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 
@@ -107,7 +108,6 @@ async def test_fact_p4_privileged_work(host: Machine) -> None:
 
 
 async def test_fact_p2_and_w1_the_nodes_services(host: Machine) -> None:
-    host.windows_host.hns.networks.append(HnsNetwork("Calico", "Overlay", "10.244.1.0/24"))
     where = hpc(host)
     assert (await powershell(where, "(Get-HnsNetwork | ? Name -eq Calico).Type")).lines == ["Overlay"]
     assert "Name : Calico" in (await run(where, "hnsdiag", "list", "networks")).out
@@ -115,6 +115,27 @@ async def test_fact_p2_and_w1_the_nodes_services(host: Machine) -> None:
     assert (await powershell(where, script)).lines == ["1", "C:\\Program Files\\containerd\\containerd.exe"]
     host.windows_host.defender.running = False
     assert (await powershell(where, "Get-Process MsMpEng")).code == 1
+
+
+_DECLARE = (
+    "Add-Type -Namespace Hcn -Name Native -MemberDefinition '"
+    '[DllImport("computenetwork.dll")] public static extern int HcnCreateNamespace('
+    "ref Guid id, string settings, out IntPtr handle, out string error); "
+    '[DllImport("computenetwork.dll")] public static extern int HcnDeleteNamespace(ref Guid id, out string error);'
+    "'; $id=[guid]'0c6e2a3e-8f1d-4c39-9a55-2f5d4d0c1f11'; $h=0; $e=''; "
+)
+
+
+async def test_fact_p2_a_network_namespace_is_made_seen_and_removed_by_native_functions(host: Machine) -> None:
+    script = _DECLARE + (
+        "[Hcn.Native]::HcnCreateNamespace([ref]$id, '{}', [ref]$h, [ref]$e); @(Get-HnsNamespace -Id $id).Count; "
+        "[Hcn.Native]::HcnDeleteNamespace([ref]$id, [ref]$e); @(Get-HnsNamespace -Id $id).Count"
+    )
+    encoded = base64.b64encode(script.encode("utf-16-le")).decode()
+    answer = await run(hpc(host), "powershell.exe", "-NoProfile", "-EncodedCommand", encoded)
+    assert answer.lines == ["0", "1", "0", "0"], answer.err
+    limited = await run(hpc(host, "NT AUTHORITY\\NetworkService"), "powershell.exe", "-EncodedCommand", encoded)
+    assert limited.lines[0] == "-2147024891"
 
 
 async def test_upstreams_reboot_script_keeps_its_notes_across_the_reboot(host: Machine) -> None:

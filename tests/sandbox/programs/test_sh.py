@@ -40,6 +40,7 @@ from winready.sandbox.machine.errors import OS
         ('set -- p q; echo $# "$@"; shift; echo $1', 0, "2 p q\nq\n"),
         ("export A=1; sh -c 'echo $A'; A=2 sh -c 'echo $A'", 0, "1\n2\n"),
         ("eval 'echo $((0x10 + 2)) $((7 / 2 % 2))'", 0, "18 1\n"),
+        ("echo 1.2.3 | awk -F. '{print $1\"-\"$2\".x\"}'; echo 'a b' | awk {'print $2, NF'}", 0, "1-2.x\nb 2\n"),
         ("timeout 1 sleep 60; echo $?", 0, "143\n"),
     ],
 )

@@ -77,7 +77,6 @@ class Container:
         self.main: Process | None = None
         self.processes: dict[int, Process] = {}
         self._next_pid = 1 if self.os == "linux" else 1000
-        self._exec_count = 0
         limit = None if "memory" in machine.defects.limits_ignored else memory_limit
         self.memory = Memory(self.os, limit, machine.memory)
         self.cpu = CpuMeter(machine.processor, cpu_cap(self.os, self.cpu_limit, machine.cores))

@@ -19,7 +19,7 @@ def _words(text: str) -> list[str]:
 
 
 BUSYBOX_APPLETS_WINDOWS = _words(
-    "ash base64 basename bash cat chmod cmp cp cut date dd df dirname du echo egrep env expr false "
+    "ash awk base64 basename bash cat chmod cmp cp cut date dd df dirname du echo egrep env expr false "
     "fgrep find grep head id kill ln ls md5sum mkdir mktemp mv nl pgrep pidof printenv printf ps pwd rev rm "
     "rmdir sed seq sh sha1sum sha256sum sha512sum sleep sort stat sync tac tail tee test timeout touch tr true "
     "truncate uname uniq usleep wc wget which whoami xargs yes ["
@@ -230,10 +230,10 @@ def linux_nginx() -> Directory:
 @functools.cache
 def tree(name: str) -> Directory:
     """A frozen tree by name, built once and shared by all containers."""
-    return _BUILDERS[name]().freeze()
+    return BUILDERS[name]().freeze()
 
 
-_BUILDERS: dict[str, Callable[[], Directory]] = {
+BUILDERS: dict[str, Callable[[], Directory]] = {
     "nanoserver": nanoserver,
     "servercore": servercore,
     "windows-busybox": windows_busybox,

@@ -17,7 +17,7 @@ from winready.sandbox.machine.files import FileSystem
 from winready.sandbox.machine.process import Program
 from winready.sandbox.machine.resources import Memory, Processor
 from winready.sandbox.machine.tree import Directory, as_directory
-from winready.sandbox.machine.windows_host import WindowsHost
+from winready.sandbox.machine.windows_host import HnsNetwork, WindowsHost
 
 if TYPE_CHECKING:
     from winready.sandbox.machine.container import Container
@@ -79,6 +79,8 @@ class Machine:
         self.machine_id = name if os == "windows" else seed.hex
         self.defects = MachineDefects()
         self.host = WindowsHost(self.build) if self.build else None
+        if self.host is not None:
+            self.host.hns.networks += [HnsNetwork("External", "Overlay"), HnsNetwork("Calico", "Overlay")]
         self.files = FileSystem(
             os, image_trees.tree("windows-host" if os == "windows" else "alpine").thawed(), owner=None
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from winready.sandbox.machine.process import Process, Program
-from winready.sandbox.programs.busybox import file_applets, system_applets, text_applets
+from winready.sandbox.programs.busybox import awk, file_applets, system_applets, text_applets
 from winready.sandbox.programs.busybox.tool import Applet, Tool
 from winready.sandbox.programs.sh.main import sh
 
-APPLETS: dict[str, Applet] = {**file_applets.APPLETS, **text_applets.APPLETS, **system_applets.APPLETS}
+APPLETS: dict[str, Applet] = {**file_applets.APPLETS, **text_applets.APPLETS, **awk.APPLETS, **system_applets.APPLETS}
 _SHELLS: dict[str, Program] = dict.fromkeys(("sh", "ash", "bash"), sh)
 
 

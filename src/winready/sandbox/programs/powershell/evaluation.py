@@ -55,6 +55,23 @@ class Parameter(str):
         return str(self)
 
 
+class Reference:
+    """`[ref]$name`: lets a native function write into a variable."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self._name = name
+
+    @property
+    def value(self) -> Any:
+        """What the variable holds."""
+        return self._session.lookup(self._name)
+
+    @value.setter
+    def value(self, new: Any) -> None:
+        self._session.assign(self._name, new)
+
+
 class Evaluator:
     """Evaluates expressions in a session."""
 
@@ -99,6 +116,8 @@ class Evaluator:
             return node
         if isinstance(node, TypeLiteral):
             return node.name
+        if isinstance(node, Cast) and node.type == "ref" and isinstance(node.value, Variable):
+            return Reference(self.session, node.value.name)
         if isinstance(node, Cast):
             return cast(node.type, await self.value(node.value))
         return await self._compound(node)

@@ -71,7 +71,8 @@ class Session:
     errors: list[Any] = field(default_factory=list)
     errors_to: Emit | None = None
     """Where `2>&1` sends errors."""
-    drives: dict[str, Any] = field(default_factory=dict)
+    native_types: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Types made by Add-Type: the library behind each native function."""
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.process)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from winready.sandbox.machine.errors import FileError
 from winready.sandbox.network.endpoint import NetworkError
-from winready.sandbox.programs.powershell import members
+from winready.sandbox.programs.powershell import interop, members
 from winready.sandbox.programs.powershell.types import plain_name, version
 from winready.sandbox.programs.powershell.values import NetArray, PowerShellError, PSObject, as_list, to_text
 
@@ -24,6 +24,8 @@ def allocated(session: Session, value: Any) -> Any:
 async def static(session: Session, type_text: str, name: str, arguments: list[Any] | None) -> Any:
     """`[type]::name` and `[type]::name(...)`."""
     wanted, member = plain_name(type_text), name.lower()
+    if wanted in session.native_types and arguments is not None:
+        return interop.call(session, wanted, name, arguments)
     if wanted == "environment":
         found = _environment(session, member, arguments or [])
         if found is not NotImplemented:

@@ -121,6 +121,8 @@ def cast(name: str, value: Any) -> Any:
         return None if wanted == "void" else value
     if wanted == "version":
         return version(to_text(value))
+    if wanted == "ref":
+        raise PowerShellError("[ref] can only be applied to a variable.", "RefArgumentIsNotVariable")
     if wanted in ("regex", "uri", "guid", "ipaddress", "net.ipaddress"):
         return to_text(value)
     if wanted == "xml":

@@ -9,7 +9,7 @@ import random
 import re
 from typing import Any
 
-from winready.sandbox.programs.powershell import display, members
+from winready.sandbox.programs.powershell import display, interop, members
 from winready.sandbox.programs.powershell.binding import Cmdlet, Invocation
 from winready.sandbox.programs.powershell.operators import compare, regex
 from winready.sandbox.programs.powershell.statics import allocated
@@ -396,5 +396,6 @@ CMDLETS = [
     Cmdlet("Invoke-Expression", invoke_expression, ("Command",)),
     Cmdlet("Set-Variable", set_variable, ("Name", "Value"), (), ("Scope",)),
     Cmdlet("Get-Variable", get_variable, ("Name",), ("ValueOnly",), ("Scope",)),
+    Cmdlet("Add-Type", interop.add_type, ("TypeDefinition",), ("PassThru",), ("MemberDefinition", "Name", "Namespace")),
     Cmdlet("Measure-Command", measure_command, ("Expression",)),
 ]
