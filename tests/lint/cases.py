@@ -275,7 +275,7 @@ CASES: dict[str, Case] = {
         [
             pod(
                 {
-                    **container(volumeDevices=[{"name": "d", "devicePath": "/d"}]),
+                    **container(volumeDevices=[{"name": "data", "devicePath": "/d"}]),
                     **volume(persistentVolumeClaim={"claimName": "raw"}),
                 }
             ),

@@ -88,6 +88,7 @@ def _explain(name: str) -> str:
 
 
 def _lint(paths: list[str], options: dict[str, Any]) -> int:
+    from winready.lint.catalog import SEVERITIES, rank
     from winready.lint.config import ConfigError
     from winready.lint.run import Run
     from winready.lint.versions import VersionError
@@ -97,14 +98,15 @@ def _lint(paths: list[str], options: dict[str, Any]) -> int:
         settings = _settings(config, options)
     except (ConfigError, VersionError, ValueError) as error:
         raise click.UsageError(str(error)) from error
+    threshold = options["severity"] or config.texts.get("severity", "warning")
+    fail_on = options["fail_on"] or config.texts.get("fail-on", "warning")
+    settings.minimum = SEVERITIES[min(rank(threshold), rank("error" if fail_on == "never" else fail_on))]
     if options["cluster"] or options["live"]:
         if options["live"] and (options["fix"] or options["diff"]):
             raise click.UsageError("--fix and --diff change files; leave --live out.")
         settings = _ask_cluster(settings, options)
     if (options["fix"] or options["diff"]) and "-" in paths:
         raise click.UsageError("--fix and --diff change files; standard input is none.")
-    threshold = options["severity"] or config.texts.get("severity", "warning")
-    fail_on = options["fail_on"] or config.texts.get("fail-on", "warning")
     if options["fix"] or options["diff"]:
         _repair(paths, settings, write=options["fix"], show=options["diff"])
         if options["diff"] and not options["fix"]:
@@ -162,7 +164,7 @@ def _render(options: dict[str, Any], shown: _Shown, summary: Summary, kubernetes
     colour = options["color"]
     if colour is None:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return text.render(shown, summary, colour, lambda: shown.hidden)
+    return text.render(shown, summary, colour, lambda: shown.hidden + summary.untold)
 
 
 def _config(options: dict[str, Any]) -> Config:

@@ -122,6 +122,7 @@ class Scope:
     backends: dict[tuple[str, ...], list[Backend]] = field(default_factory=dict)
     claims: set[tuple[str, str]] = field(default_factory=set)
     waiting: list[Object] = field(default_factory=list)
+    answers: dict[tuple[str, str], list[Backend]] = field(default_factory=dict)
 
     def add(self, pod: Pod) -> None:
         """Remember a Windows workload."""
@@ -149,7 +150,13 @@ class Scope:
                 self.claims.add((pod.object.namespace, str(claim)))
 
     def selected(self, namespace: str, selector: Any) -> list[Backend]:
-        """The workloads of a namespace that a label selector takes."""
+        """The workloads of a namespace that a label selector takes; equal questions are answered once."""
+        question = (namespace, repr(selector))
+        if question not in self.answers:
+            self.answers[question] = self._select(namespace, selector)
+        return self.answers[question]
+
+    def _select(self, namespace: str, selector: Any) -> list[Backend]:
         labels = mapping(selector, "matchLabels")
         first = next(iter(labels.items()), None)
         near = self.backends.get((namespace, first[0], str(first[1])) if first else (namespace,), [])

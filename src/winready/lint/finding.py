@@ -59,6 +59,6 @@ class Summary:
     windows: int = 0
     counts: dict[str, int] = field(default_factory=lambda: {"error": 0, "warning": 0, "info": 0})
     suppressed: int = 0
+    untold: int = 0
     unreadable: int = 0
-    fixed: int = 0
     notices: list[str] = field(default_factory=list)

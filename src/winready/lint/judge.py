@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from winready.lint import catalog, rules, suppress
-from winready.lint.catalog import Effect, Judgement, Rule, Severity
+from winready.lint.catalog import SEVERITIES, Effect, Judgement, Rule, Severity, rank
 from winready.lint.context import Facts
 from winready.lint.fields import CONTAINER_LISTS, Fields, dotted
 from winready.lint.finding import Finding
@@ -42,9 +42,17 @@ class Located:
 class Judge:
     """The rules that exist in the wanted versions, arranged by what they look at."""
 
-    def __init__(self, facts: Facts, severities: Mapping[str, Severity], ignores: Sequence[suppress.Ignore]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        severities: Mapping[str, Severity],
+        ignores: Sequence[suppress.Ignore],
+        minimum: Severity = "info",
+    ) -> None:
         rules.load()
         self.facts, self.severities, self.ignores = facts, severities, ignores
+        self.minimum = rank(minimum)
+        self.below = dict.fromkeys(SEVERITIES, 0)
         self.pod_checks: list[tuple[Rule, PodCheck]] = []
         self.object_checks: dict[str, list[tuple[Rule, ObjectCheck]]] = {}
         self.every_pod, self.windows_pod = Fields(), Fields()
@@ -145,6 +153,10 @@ class Judge:
     ) -> Iterator[Located]:
         judgement = rule.judge(self.facts.profile.versions, target.declared if target else True)
         if judgement is None:
+            return
+        severity = self.severities.get(rule.id) or hit.severity or judgement.worst.severity
+        if rank(severity) < self.minimum:
+            self.below[severity] += 1
             return
         below = (*pod.prefix, *hit.path) if pod else hit.path
         path = (*object.path, *below)

@@ -8,7 +8,7 @@ read first from the files that mention them. Nothing else is kept, so memory doe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from winready.lint import suppress
@@ -39,6 +39,7 @@ class Settings:
     ignores: Sequence[suppress.Ignore] = ()
     exclude: Sequence[str] = ()
     extra: Sequence[Input] = ()
+    minimum: Severity = "info"  # less severe findings are counted, not told
 
 
 class Run:
@@ -49,20 +50,27 @@ class Run:
         self.summary = Summary()
         self.facts = Facts(settings.profile)
         self.inputs = Inputs(paths, settings.exclude, settings.extra)
-        self.judge = Judge(self.facts, settings.severities, settings.ignores)
+        self.judge = Judge(self.facts, settings.severities, settings.ignores, settings.minimum)
         self.later: list[Object] = []
 
     def results(self) -> Iterator[Result]:
         """Everything there is to say, folder by folder in the order of files and lines."""
         self._learn()
         for batch in self.inputs:
-            scope, located, unreadable = Scope(), list[Located | Finding](), list[Unreadable]()
+            scope, found, unreadable = Scope(), list[Located | Finding](), list[Unreadable]()
             for one in batch:
-                self._file(one, scope, located, unreadable)
-            located += self._related(scope)
-            yield from self._batch(located, unreadable)
-        yield from self._batch([one for object in self.later for one in self._cluster_scoped(object)], [])
+                self._file(one, scope, found, unreadable)
+            found += self._kept(self._related(scope))
+            yield from self._batch(found, unreadable)
+        yield from self._batch([one for object in self.later for one in self._kept(self._cluster_scoped(object))], [])
         self.summary.notices = list(self.inputs.notices)
+        for severity, count in self.judge.below.items():
+            self.summary.counts[severity] += count
+            self.summary.untold += count
+
+    def _kept(self, located: Iterable[Located]) -> Iterator[Located | Finding]:
+        """Findings alone, unless a repair needs their documents: those take far more memory."""
+        return (one if self.repairer else one.finding for one in located)
 
     def _learn(self) -> None:
         for batch in self.inputs:
@@ -115,7 +123,7 @@ class Run:
             located += self._text(one.path, document, comments)
             comments = False
             for object in objects(one.path, document, self.settings.profile.namespace):
-                located += self._object(object, scope)
+                located += self._kept(self._object(object, scope))
 
     def _text(self, path: str, document: Document, comments: bool) -> Iterator[Finding]:
         for key, offset in document.duplicates:

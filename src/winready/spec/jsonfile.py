@@ -56,7 +56,9 @@ class _Scanner:
     def value(self, at: int, depth: int) -> tuple[Any, int]:
         self.values += 1
         if self.values > MAX_VALUES:
-            raise self.error(f"more than {MAX_VALUES:,} values; split the file", at)
+            error = self.error(f"more than {MAX_VALUES:,} values; split the file", at)
+            error.too_large = True
+            raise error
         if depth > MAX_DEPTH:
             raise self.error(f"nested deeper than {MAX_DEPTH} levels", at)
         character = self.content[at : at + 1]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import yaml
 
 MAX_DEPTH = 200
-MAX_VALUES = 2_000_000
+MAX_VALUES = 1_000_000
 
 Path = tuple[str | int, ...]
 _STR, _BINARY = "tag:yaml.org,2002:str", "tag:yaml.org,2002:binary"
@@ -37,6 +37,8 @@ _NUMERIC = frozenset("+-.0123456789")
 
 class YamlError(Exception):
     """A document that cannot be read: what is wrong, and where (line and column count from 1)."""
+
+    too_large = False
 
     def __init__(self, problem: str, line: int = 1, column: int = 1) -> None:
         super().__init__(problem)
@@ -164,7 +166,7 @@ def read(content: str) -> Iterator[Document | YamlError]:
         yield from documents
         if json_error is None:
             return
-        if documents:
+        if documents or json_error.too_large:
             yield json_error
             return
     for start, end in _chunks(content):

@@ -13,6 +13,7 @@ from winready.lint.target import looks_windows
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"
 _MOST_BACKENDS = 64
+_ENOUGH = 1000  # workloads behind one Service that need looking at; a generated file may have any number
 
 
 @object_check("rc-os-selector")
@@ -42,9 +43,10 @@ def ipv6_only(view: View) -> Iterator[Hit]:
 
 @object_check("svc-too-many-backends")
 def too_many_backends(view: View) -> Iterator[Hit]:
-    replicas = sum(backend.replicas for backend in view.backends)
+    replicas = sum(backend.replicas for backend in view.backends[:_ENOUGH])
     if replicas > _MOST_BACKENDS:
-        names = ", ".join(f"{backend.kind} {backend.name}" for backend in view.backends)
+        names = ", ".join(f"{backend.kind} {backend.name}" for backend in view.backends[:3])
+        names += f" and {len(view.backends) - 3} more" if len(view.backends) > 3 else ""
         yield Hit(("spec", "selector"), f"{names}: {replicas} pods behind one Service")
 
 
@@ -53,7 +55,9 @@ def mixed_target_ports(view: View) -> Iterator[Hit]:
     for index, port in enumerate(items(view.object.value, "spec", "ports")):
         name = dig(port, "targetPort")
         if isinstance(name, str):
-            numbers = {str(number) for backend in view.backends for known, number in backend.ports if known == name}
+            numbers = {
+                str(number) for backend in view.backends[:_ENOUGH] for known, number in backend.ports if known == name
+            }
             if len(numbers) > 1:
                 detail = f"port {name} is {' here and '.join(sorted(numbers))} there among the backends"
                 yield Hit(("spec", "ports", index, "targetPort"), detail)
