@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ HOLD_ROUNDS = (3, 3, 4)
 """How many new connections each round of a hold makes: few commands, spread over the whole time."""
 
 
-LEAST_ATTEMPTS = 3
+LEAST_ATTEMPTS = 6
 """A window that a slow way to the cluster used up is not a reason to judge by a single attempt."""
 
 
@@ -126,17 +126,18 @@ class Prober:
         pod: Pod,
         address: str,
         port: int,
-        names: Collection[str],
+        servers: Sequence[Pod],
         what: str,
         *,
         window: float,
         everyone: bool = False,
         hint: str = "",
     ) -> None:
-        """Require that ``pod`` reaches one of ``names`` (``everyone``: each of them) at an address, and goes on to.
+        """Require that ``pod`` reaches one of ``servers`` (``everyone``: each of them) at an address, and goes on to.
 
-        Raises `CheckFailed` that names the pod, its node and the target.
+        Raises `CheckFailed` that names the pod, its node and what did not answer, with the nodes that it is on.
         """
+        names = {server.name: server.node.name for server in servers}
         host = f"[{address}]" if ":" in address else address
         url = f"http://{host}:{port}/hostname"
         wanted = f"an answer from {_list(names)}"
@@ -151,7 +152,7 @@ class Prober:
         )
         if not first.ok:
             raise CheckFailed(
-                f"{describe(pod)} does not reach {what} at {address}:{port}: {_observed(first)}",
+                f"{describe(pod)} does not reach {what} at {address}:{port} ({_places(names)}): {_observed(first)}",
                 expected=wanted,
                 observed=f"{_observed(first)} for {window:g} s",
                 next_step=hint or f"look at the service proxy and the pod network on node {pod.node.name}",
@@ -162,7 +163,7 @@ class Prober:
             await self._see_everyone(pod, address, port, names, what, seen)
 
     async def _hold(
-        self, pod: Pod, address: str, port: int, names: Collection[str], what: str, hint: str
+        self, pod: Pod, address: str, port: int, names: Mapping[str, str], what: str, hint: str
     ) -> Counter[str]:
         start = time.monotonic()
         wanted = sum(HOLD_ROUNDS)
@@ -179,6 +180,7 @@ class Prober:
         summary = f"{seen.total()} of {wanted} answered: {_tally(seen)}"
         if errors:
             summary += f"; {errors[-1]}"
+        silent = {name: node for name, node in names.items() if name not in seen} or names
         command = commands.dial(pod.os, address, port, HOLD_ROUNDS[0])
         expected = f"{wanted} answers from {_list(names)}"
         title = f"{pod.name} goes on reaching {what}"
@@ -186,14 +188,14 @@ class Prober:
         if strangers:
             raise CheckFailed(
                 f"{describe(pod)} asked {what} at {address}:{port} and was answered by {_list(strangers)}, "
-                f"which is none of {_list(names)}",
+                f"which is none of {_places(names)}",
                 expected=expected,
                 observed=summary,
                 next_step=hint or f"look at the service proxy on node {pod.node.name}",
             )
         if not ok:
             raise CheckFailed(
-                f"{describe(pod)} reached {what} at {address}:{port} and then lost it: {summary}",
+                f"{describe(pod)} reached {what} at {address}:{port} and then lost {_places(silent)}: {summary}",
                 expected=expected,
                 observed=summary,
                 next_step=hint or f"look for packet loss between node {pod.node.name} and {address}",
@@ -201,7 +203,7 @@ class Prober:
         return seen
 
     async def _see_everyone(
-        self, pod: Pod, address: str, port: int, names: Collection[str], what: str, seen: Counter[str]
+        self, pod: Pod, address: str, port: int, names: Mapping[str, str], what: str, seen: Counter[str]
     ) -> None:
         start = time.monotonic()
         most = len(names) ** 2 + 30
@@ -210,7 +212,7 @@ class Prober:
             result = await self._dial(pod, address, port, commands.DIAL_MOST)
             dialled += commands.DIAL_MOST
             seen.update(name for name in result.answers if name in names)
-        missing = sorted(set(names) - set(seen))
+        missing = {name: node for name, node in names.items() if name not in seen}
         summary = f"answered: {_tally(seen)}" + (f"; never: {_list(missing)}" if missing else "")
         command = commands.dial(pod.os, address, port, commands.DIAL_MOST)
         title = f"{pod.name} is answered by everyone behind {what}"
@@ -218,7 +220,7 @@ class Prober:
         self.record(title, Try(not missing, summary), pod, command, expected, f"{address}:{port}", start=start)
         if missing:
             raise CheckFailed(
-                f"{describe(pod)} is never answered by {_list(missing)} behind {what} at {address}:{port} "
+                f"{describe(pod)} is never answered by {_places(missing)} behind {what} at {address}:{port} "
                 f"({seen.total()} connections)",
                 expected=expected,
                 observed=summary,
@@ -276,6 +278,11 @@ def _observed(result: Try) -> str:
 def _list(names: Collection[str]) -> str:
     ordered = sorted(names)
     return ", ".join(ordered[:6]) + (f" and {len(ordered) - 6} more" if len(ordered) > 6 else "")
+
+
+def _places(names: Mapping[str, str]) -> str:
+    found = [f"{name} on node {node}" for name, node in sorted(names.items())]
+    return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
 
 
 def _tally(seen: Counter[str]) -> str:

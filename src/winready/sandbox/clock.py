@@ -13,7 +13,7 @@ MAX_SPEED = 100.0
 """What ``--speed max`` means: faster than this, scheduling noise of the host drowns the model."""
 
 
-HOST_NOISE = 0.5
+HOST_NOISE = 3.0
 """Wall seconds for which a busy host may keep any part of the sandbox waiting."""
 
 

@@ -41,8 +41,8 @@ async def _judge(ctx: Context, node: Node, number: int, client: Pod, shared: lis
                 client,
                 pod.address,
                 port,
-                [pod.name],
-                f"Windows pod {pod.name} on node {node.name}",
+                [pod],
+                f"Windows pod {pod.name}",
                 window=ctx.times.pod_reachable,
                 hint=f"look at the addresses that the network plug-in hands out on node {node.name}",
             )

@@ -46,7 +46,7 @@ async def _lead_to(ctx: Context, address: str, port: int, server: Pod, what: str
     clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]
     window = ctx.times.service_reachable
     what = f"{server.name} through {what}"
-    await every(*(ctx.probe.reach(client, address, port, [server.name], what, window=window) for client in clients))
+    await every(*(ctx.probe.reach(client, address, port, [server], what, window=window) for client in clients))
 
 
 async def _selector_service_has_slices(ctx: Context, servers: list[Pod]) -> None:

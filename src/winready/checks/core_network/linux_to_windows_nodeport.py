@@ -13,4 +13,4 @@ async def linux_to_windows_nodeport(ctx: Context) -> None:
     service = await ctx.service("windows")
     clients, control = await ctx.clients("linux"), await ctx.clients("windows")
     await require_reachable_pods(ctx, clients, servers)
-    await reach_on_every_node(ctx, clients, service, [pod.name for pod in servers], "the Windows pods", control)
+    await reach_on_every_node(ctx, clients, service, servers, "the Windows pods", control)

@@ -16,8 +16,8 @@ async def linux_to_windows_pod_ip(ctx: Context) -> None:
                 client,
                 server.address,
                 NETEXEC_HTTP,
-                [server.name],
-                f"Windows pod {server.name} on node {server.node.name}",
+                [server],
+                f"Windows pod {server.name}",
                 window=ctx.times.pod_reachable,
                 hint=f"look at the pod network between nodes {client.node.name} and {server.node.name}",
             )

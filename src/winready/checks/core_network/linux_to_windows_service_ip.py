@@ -20,7 +20,7 @@ async def linux_to_windows_service_ip(ctx: Context) -> None:
                 client,
                 service.cluster_ip,
                 service.port,
-                [pod.name for pod in servers],
+                servers,
                 "the service of the Windows pods",
                 window=ctx.times.service_reachable,
                 everyone=True,

@@ -14,22 +14,22 @@ from winready.cluster.probes import every
 
 
 async def reach_on_every_node(
-    ctx: Context, clients: list[Pod], service: Service, names: list[str], what: str, control: list[Pod]
+    ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str, control: list[Pod]
 ) -> None:
     """Each client reaches the service on every node but its own; blocked when no node answers anybody."""
     pairs = [(client, node) for client in clients for node in ctx.nodes if node.name != client.node.name]
     if not pairs:
         raise CheckBlocked("there is no node besides the clients' own to try the NodePort on")
     outcomes = await asyncio.gather(
-        *(_reach(ctx, client, node, service, names, what) for client, node in pairs), return_exceptions=True
+        *(_reach(ctx, client, node, service, servers, what) for client, node in pairs), return_exceptions=True
     )
-    await _record_own_nodes(ctx, clients, service, names)
+    await _record_own_nodes(ctx, clients, service, servers)
     if all(isinstance(outcome, CheckFailed) for outcome in outcomes):
-        await _require_some_answer(ctx, control, service, names)
+        await _require_some_answer(ctx, control, service, servers)
     await every(*(_again(outcome) for outcome in outcomes))
 
 
-async def _reach(ctx: Context, client: Pod, node: Node, service: Service, names: list[str], what: str) -> None:
+async def _reach(ctx: Context, client: Pod, node: Node, service: Service, servers: list[Pod], what: str) -> None:
     if not node.addresses:
         raise CheckBlocked(f"node {node.name} has no InternalIP address to try the NodePort on")
     kind = "Windows" if node.windows else "Linux"
@@ -37,7 +37,7 @@ async def _reach(ctx: Context, client: Pod, node: Node, service: Service, names:
         client,
         node.addresses[0],
         service.node_port,
-        names,
+        servers,
         f"{what} through the NodePort of {kind} node {node.name}",
         window=ctx.times.service_reachable,
         hint=f"look at the service proxy and the firewall of node {node.name}",
@@ -49,23 +49,23 @@ async def _again(outcome: BaseException | None) -> None:
         raise outcome
 
 
-async def _record_own_nodes(ctx: Context, clients: list[Pod], service: Service, names: list[str]) -> None:
+async def _record_own_nodes(ctx: Context, clients: list[Pod], service: Service, servers: list[Pod]) -> None:
     """Whether a pod reaches the NodePort of its own node differs between Windows networks: recorded, not judged."""
     for client in clients:
         if client.node.addresses:
             url = f"http://{client.node.addresses[0]}:{service.node_port}/hostname"
-            result = await ctx.probe.fetch_name(client, url, names)
+            result = await ctx.probe.fetch_name(client, url, [pod.name for pod in servers])
             ctx.evidence.fact(f"own node's NodePort from {client.name}", result.seen)
 
 
-async def _require_some_answer(ctx: Context, control: list[Pod], service: Service, names: list[str]) -> None:
+async def _require_some_answer(ctx: Context, control: list[Pod], service: Service, servers: list[Pod]) -> None:
     """If pods of the other OS get no answer on any node either, it is the network between nodes, not Windows."""
     for client in control:
         for node in ctx.nodes:
             if node.name == client.node.name or not node.addresses:
                 continue
             url = f"http://{node.addresses[0]}:{service.node_port}/hostname"
-            result = await ctx.probe.fetch_name(client, url, names)
+            result = await ctx.probe.fetch_name(client, url, [pod.name for pod in servers])
             title = f"control: {client.name} tries the NodePort of {node.name}"
             ctx.probe.record(title, result, client, fetch(client.os, url), "any answer")
             if result.ok:

@@ -36,11 +36,10 @@ async def service_recreated(ctx: Context) -> None:
 
 
 async def _reached(ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str) -> None:
-    names = [pod.name for pod in servers]
     window = ctx.times.service_reachable
     await every(
         *(
-            ctx.probe.reach(client, service.cluster_ip, service.port, names, what, window=window, everyone=True)
+            ctx.probe.reach(client, service.cluster_ip, service.port, servers, what, window=window, everyone=True)
             for client in clients
         )
     )

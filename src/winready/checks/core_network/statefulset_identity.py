@@ -1,7 +1,7 @@
 """A StatefulSet's Windows pod that is deleted and recreated keeps its identity and is routed to again."""
 
 from winready.checks.context import Context
-from winready.checks.fixtures import read_service, service_object
+from winready.checks.fixtures import Service, read_service, service_object
 from winready.checks.registry import check
 from winready.checks.workloads import netexec_stateful_set
 from winready.cluster.commands import NETEXEC_HTTP, fetch
@@ -23,11 +23,16 @@ async def statefulset_identity(ctx: Context) -> None:
     before = {pod.name: pod for pod in ctx.witnesses(await namespace.ready_pods({"app": "st"}, REPLICAS))}
     clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]
     window = ctx.times.service_reachable
-    names = sorted(before)
     await every(
         *(
             ctx.probe.reach(
-                client, service.cluster_ip, service.port, names, "the StatefulSet", window=window, everyone=True
+                client,
+                service.cluster_ip,
+                service.port,
+                list(before.values()),
+                "the StatefulSet",
+                window=window,
+                everyone=True,
             )
             for client in clients
         )
@@ -41,10 +46,15 @@ async def statefulset_identity(ctx: Context) -> None:
     domain = await ctx.world.cluster_domain()
     name = f"st-0.st.{namespace.name}.svc.{domain}"
     await every(*(_routed_by_name(ctx, client, name, new) for client in clients))
-    what = "the StatefulSet after its pod was recreated"
+    after = [new if pod.name == new.name else pod for pod in before.values()]
+    await _balanced(ctx, clients, service, after, "the StatefulSet after its pod was recreated")
+
+
+async def _balanced(ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str) -> None:
+    window = ctx.times.service_reachable
     await every(
         *(
-            ctx.probe.reach(client, service.cluster_ip, service.port, names, what, window=window, everyone=True)
+            ctx.probe.reach(client, service.cluster_ip, service.port, servers, what, window=window, everyone=True)
             for client in clients
         )
     )

@@ -8,7 +8,7 @@ from winready.checks.registry import check
 @check("core.network.windows-to-linux-nodeport", fixtures=("clients", "servers", "services"), expected_s=30)
 async def windows_to_linux_nodeport(ctx: Context) -> None:
     """From every judged Windows node, the NodePort of the Linux pods answers on every other node."""
-    names = [pod.name for pod in await ctx.servers("linux")]
+    servers = await ctx.servers("linux")
     service = await ctx.service("linux")
     clients, control = await ctx.clients("windows"), await ctx.clients("linux")
-    await reach_on_every_node(ctx, clients, service, names, "the Linux pods", control)
+    await reach_on_every_node(ctx, clients, service, servers, "the Linux pods", control)

@@ -8,7 +8,7 @@ from winready.cluster.probes import every
 @check("core.network.windows-to-linux-service-ip", fixtures=("clients", "servers", "services"), expected_s=30)
 async def windows_to_linux_service_ip(ctx: Context) -> None:
     """From every judged Windows node, each Linux server behind the service answers, and goes on answering."""
-    names = [pod.name for pod in await ctx.servers("linux")]
+    servers = await ctx.servers("linux")
     service = await ctx.service("linux")
     await every(
         *(
@@ -16,7 +16,7 @@ async def windows_to_linux_service_ip(ctx: Context) -> None:
                 client,
                 service.cluster_ip,
                 service.port,
-                names,
+                servers,
                 "the service of the Linux pods",
                 window=ctx.times.service_reachable,
                 everyone=True,

@@ -158,7 +158,7 @@ NETWORK_FAULTS = (
         "New pods on one Windows node get an address that another pod there has already.",
         "network.link",
         {"duplicate_ip": True},
-        (r.N6, r.N7),
+        (r.N6, r.N7, r.N8, r.N9, r.N13, r.C2, r.C3),
         (r.N2, r.N4),
         fact="brief N7",
     ),
