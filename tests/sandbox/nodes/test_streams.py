@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import zlib
 
 import aiohttp
@@ -93,37 +94,77 @@ async def test_port_forward_reaches_a_server_in_the_pod(cluster: Cluster) -> Non
     assert b"dial tcp 127.0.0.1:8081: connect: connection refused" in frames[3]
 
 
+class SpdyClient:
+    """Builds the frames of a SPDY client."""
+
+    def __init__(self) -> None:
+        self._deflate = zlib.compressobj(zdict=spdy.DICTIONARY)
+
+    def opening(self, number: int, **headers: str) -> bytes:
+        raw = len(headers).to_bytes(4, "big")
+        raw += b"".join(self._text(key) + self._text(value) for key, value in headers.items())
+        block = self._deflate.compress(raw) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+        payload = number.to_bytes(4, "big") + bytes(6) + block
+        return b"\x80\x03\x00\x01\x00" + len(payload).to_bytes(3, "big") + payload
+
+    @staticmethod
+    def _text(value: str) -> bytes:
+        return len(value).to_bytes(4, "big") + value.encode()
+
+    @staticmethod
+    def data(number: int, data: bytes, fin: int = 0) -> bytes:
+        return number.to_bytes(4, "big") + bytes([fin]) + len(data).to_bytes(3, "big") + data
+
+
 async def test_port_forward_as_kubectl_does_it(cluster: Cluster) -> None:
     await cluster.run("a", "serve", "8080")
     await cluster.ready("a")
     url = f"{cluster.url}/api/v1/namespaces/default/pods/a/portforward"
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    deflate = zlib.compressobj(zdict=spdy.DICTIONARY)
-
-    def text(value: str) -> bytes:
-        return len(value).to_bytes(4, "big") + value.encode()
-
-    def opening(number: int, kind: str) -> bytes:
-        pairs = {"streamtype": kind, "port": "8080", "requestid": "0"}
-        raw = len(pairs).to_bytes(4, "big") + b"".join(text(key) + text(value) for key, value in pairs.items())
-        block = deflate.compress(raw) + deflate.flush(zlib.Z_SYNC_FLUSH)
-        payload = number.to_bytes(4, "big") + bytes(6) + block
-        return b"\x80\x03\x00\x01\x00" + len(payload).to_bytes(3, "big") + payload
-
-    request = b"GET / HTTP/1.1\r\n\r\n"
-    data = (3).to_bytes(4, "big") + b"\0" + len(request).to_bytes(3, "big") + request
+    client = SpdyClient()
     ping = b"\x80\x03\x00\x06\x00\x00\x00\x04\x00\x00\x00\x07"
+    whole = client.opening(1, streamtype="error", port="8080", requestid="0")
+    whole += client.opening(3, streamtype="data", port="8080", requestid="0")
+    whole += client.data(3, b"GET / HTTP/1.1\r\n\r\n") + ping
     received = b""
     async with cluster.http.ws_connect(url, headers=headers, protocols=[spdy.SUBPROTOCOL]) as socket:
         assert socket.protocol == spdy.SUBPROTOCOL
-        whole = opening(1, "error") + opening(3, "data") + data + ping
         await socket.send_bytes(whole[:20])
         await socket.send_bytes(whole[20:])
-        finished = (1).to_bytes(4, "big") + b"\x01\0\0\0"
-        while finished not in received:
+        while client.data(1, b"", fin=1) not in received:
             received += (await socket.receive()).data
     assert b"HTTP/1.1 200 OK" in received
     assert ping in received
+
+
+async def test_exec_over_spdy_as_older_clients_do_it(cluster: Cluster) -> None:
+    await cluster.run("a", node="win-1")
+    await cluster.ready("a")
+    port = int(cluster.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=ssl.create_default_context(cadata=cluster.ca))
+    query = "command=/agnhost&command=upper&command=exit&command=4&stdin=true&stdout=true"
+    head = [
+        f"POST /api/v1/namespaces/default/pods/a/exec?{query} HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {TOKEN}",
+        "Connection: Upgrade",
+        "Upgrade: SPDY/3.1",
+        "X-Stream-Protocol-Version: v4.channel.k8s.io",
+        "X-Stream-Protocol-Version: v3.channel.k8s.io",
+        "Content-Length: 0",
+    ]
+    writer.write(("\r\n".join(head) + "\r\n\r\n").encode())
+    answer = await reader.readuntil(b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 101 ")
+    assert b"X-Stream-Protocol-Version: v4.channel.k8s.io" in answer
+    client = SpdyClient()
+    for number, kind in ((1, "error"), (3, "stdin"), (5, "stdout")):
+        writer.write(client.opening(number, streamtype=kind))
+    writer.write(client.data(3, b"one", fin=1))
+    received = await reader.read()
+    writer.close()
+    assert client.data(5, b"ONE") in received
+    assert b'"causes":[{"reason":"ExitCode","message":"4"}]' in received
 
 
 async def test_log_options(cluster: Cluster) -> None:

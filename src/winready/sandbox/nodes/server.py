@@ -12,7 +12,7 @@ from winready.sandbox.egress import Egress
 from winready.sandbox.machine.errors import ExecError
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import Listener
-from winready.sandbox.nodes import latency, spdy, streaming
+from winready.sandbox.nodes import latency, spdy, spdy_channels, streaming
 from winready.sandbox.nodes.host_services import open_host_ports
 from winready.sandbox.nodes.logs import LogOptions, serve
 from winready.sandbox.nodes.registration import KUBELET_PORT, MAX_PODS
@@ -161,7 +161,7 @@ class _Answers:
         async def connect(port: int) -> Connection:
             return await endpoint.connect("127.0.0.1", port, timeout=10)
 
-        if spdy.SUBPROTOCOL in request.headers.get("Sec-WebSocket-Protocol", ""):
+        if spdy_channels.wanted(request) or spdy.SUBPROTOCOL in request.headers.get("Sec-WebSocket-Protocol", ""):
             return await streaming.serve_tunnel(request, connect)
         return await streaming.serve_ports(request, ports, connect)
 

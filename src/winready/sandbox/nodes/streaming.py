@@ -1,4 +1,4 @@
-"""Exec, attach and port-forward over WebSocket: ``v5.channel.k8s.io`` and ``v4.channel.k8s.io``.
+"""Exec, attach and port-forward: WebSocket with ``v5.channel.k8s.io`` or ``v4.channel.k8s.io``, or SPDY.
 
 Every frame begins with its channel: 0 stdin, 1 stdout, 2 stderr, 3 the final Status, 4 the terminal's size. v5 adds
 255, "this channel is closed", without which a command that reads its input to the end would never end.
@@ -16,8 +16,9 @@ from aiohttp import WSMsgType, web
 
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import NetworkError
-from winready.sandbox.nodes import spdy
+from winready.sandbox.nodes import spdy, spdy_channels
 from winready.sandbox.nodes.actions import dial_words
+from winready.sandbox.nodes.spdy_channels import RawConnection, SpdyChannels
 from winready.sandbox.streams import Connection, Pipe
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
@@ -65,6 +66,11 @@ class Channels:
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self.socket = socket
 
+    @property
+    def response(self) -> web.StreamResponse:
+        """What the request handler returns."""
+        return self.socket
+
     @classmethod
     async def accept(cls, request: web.Request) -> Channels:
         """Answer the upgrade."""
@@ -95,21 +101,36 @@ class Channels:
             elif data[1:]:
                 on_frame(data[0], data[1:])
 
-    async def pump(self, pipe: Pipe, channel: int) -> None:
-        """Send everything from a pipe to a channel."""
-        while data := await pipe.read(32768):
-            await self.send(channel, data)
+
+def asked(request: web.Request) -> set[int]:
+    """The channels that a request announces in its query."""
+    options = {"input": _STDIN, "output": _STDOUT, "error": _STDERR, "tty": _RESIZE}
+    return {number for name, number in options.items() if request.query.get(name, "").lower() in ("1", "true")}
+
+
+async def _open(request: web.Request, numbers: set[int]) -> Channels | SpdyChannels:
+    """The channels of a request, over whichever protocol it asks for."""
+    if spdy_channels.wanted(request):
+        return await SpdyChannels.accept(request, numbers | {_ERROR})
+    return await Channels.accept(request)
+
+
+async def _pump(channels: Channels | SpdyChannels, pipe: Pipe, channel: int) -> None:
+    """Send everything from a pipe to a channel."""
+    while data := await pipe.read(32768):
+        await channels.send(channel, data)
 
 
 async def serve_process(
     request: web.Request, start: Callable[[], Awaitable[Process | str]], argv: list[str], *, stdin: bool, tty: bool
 ) -> web.StreamResponse:
     """Run a process for a client; ``start`` gives it, or the runtime's words for why there is none."""
-    channels = await Channels.accept(request)
+    numbers = {_STDOUT, _RESIZE} if tty else {_STDOUT, _STDERR}
+    channels = await _open(request, numbers & asked(request) | ({_STDIN} if stdin else set()))
     started = await start()
     if isinstance(started, str):
         await channels.finish(internal_error(f"error executing command in container: {started}"))
-        return channels.socket
+        return channels.response
     process = started
     if not stdin:
         process.stdin.close()
@@ -123,9 +144,9 @@ async def serve_process(
             process.stdin.close()
 
     client = asyncio.create_task(channels.frames(on_frame, on_close))
-    pumps = [asyncio.create_task(channels.pump(process.stdout, _STDOUT))]
+    pumps = [asyncio.create_task(_pump(channels, process.stdout, _STDOUT))]
     if not tty:
-        pumps.append(asyncio.create_task(channels.pump(process.stderr, _STDERR)))
+        pumps.append(asyncio.create_task(_pump(channels, process.stderr, _STDERR)))
     ended = asyncio.create_task(process.wait())
     try:
         done, _ = await asyncio.wait({client, ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -140,7 +161,7 @@ async def serve_process(
         await asyncio.gather(client, ended, *pumps, return_exceptions=True)
         if not process.stdin.closed:
             process.stdin.close()
-    return channels.socket
+    return channels.response
 
 
 async def serve_attach(
@@ -152,7 +173,7 @@ async def serve_attach(
     stdin_once: bool,
 ) -> web.StreamResponse:
     """Show a client what a running container writes; ``listen`` subscribes and returns how to unsubscribe."""
-    channels = await Channels.accept(request)
+    channels = await _open(request, asked(request) - {_RESIZE})
     queue: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
     unsubscribe = listen(lambda channel, data: queue.put_nowait((channel, data)))
 
@@ -183,19 +204,13 @@ async def serve_attach(
         for task in (client, sender, end):
             task.cancel()
         await asyncio.gather(client, sender, end, return_exceptions=True)
-    return channels.socket
+    return channels.response
 
 
 async def serve_tunnel(request: web.Request, connect: Callable[[int], Awaitable[Connection]]) -> web.StreamResponse:
-    """Forward ports for kubectl: a SPDY session inside the WebSocket, a pair of streams for each connection."""
-    socket = web.WebSocketResponse(protocols=(spdy.SUBPROTOCOL,), compress=False, max_msg_size=0)
-    await socket.prepare(request)
+    """Forward ports for kubectl: a SPDY session, inside a WebSocket or alone, a pair of streams for each connection."""
     halves: dict[str, dict[str, spdy.Stream]] = {}
     tasks: set[asyncio.Task[None]] = set()
-
-    async def send(data: bytes) -> None:
-        with contextlib.suppress(ConnectionError):
-            await socket.send_bytes(data)
 
     def accept(stream: spdy.Stream) -> None:
         pair = halves.setdefault(stream.headers.get("requestid", ""), {})
@@ -206,6 +221,26 @@ async def serve_tunnel(request: web.Request, connect: Callable[[int], Awaitable[
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
+    try:
+        if spdy_channels.wanted(request):
+            connection = RawConnection(request, ("portforward.k8s.io",))
+            await connection.run(spdy.Session(connection.send, accept))
+            return connection.response
+        return await _inside_socket(request, accept)
+    finally:
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _inside_socket(request: web.Request, accept: Callable[[spdy.Stream], None]) -> web.StreamResponse:
+    socket = web.WebSocketResponse(protocols=(spdy.SUBPROTOCOL,), compress=False, max_msg_size=0)
+    await socket.prepare(request)
+
+    async def send(data: bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            await socket.send_bytes(data)
+
     session = spdy.Session(send, accept)
     try:
         async for message in socket:
@@ -215,9 +250,6 @@ async def serve_tunnel(request: web.Request, connect: Callable[[int], Awaitable[
         await socket.close(code=1002)
     finally:
         session.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
     return socket
 
 
@@ -286,4 +318,4 @@ async def serve_ports(
         await asyncio.gather(*tasks, return_exceptions=True)
         for connection in connections.values():
             connection.close()
-    return channels.socket
+    return channels.response
