@@ -110,3 +110,18 @@ async def test_fact_1_2_pause_and_nonroot_have_no_powershell() -> None:
     for image in ("pause", "nonroot"):
         with pytest.raises(ExecError):
             container(image).spawn(["powershell.exe", "-Command", "1"])
+
+
+async def test_a_script_file_gets_its_parameters_by_name_and_by_place() -> None:
+    where = container()
+    where.files.write("C:\\s.ps1", b"Param([string]$Name = 'none', $Times = 1)\r\n$Name * $Times\r\nexit 6\r\n")
+    by_name = await run(where, "powershell.exe", "-NoProfile", "-File", "C:\\s.ps1", "-Times", "2", "-Name", "ab")
+    assert (by_name.code, by_name.out) == (6, "abab\r\n")
+    assert (await run(where, "powershell.exe", "C:\\s.ps1", "x")).out == "x\r\n", "Core takes a bare word for a file"
+    assert (await run(where, "powershell.exe", "Write-Output", "x")).code == 64
+
+
+async def test_json_is_indented_as_each_edition_does() -> None:
+    script = "[pscustomobject]@{A=1;B='x: y'} | ConvertTo-Json"
+    assert (await powershell(container(), script)).lines == ["{", '  "A": 1,', '  "B": "x: y"', "}"]
+    assert (await powershell(container("servercore"), script)).lines == ["{", '    "A":  1,', '    "B":  "x: y"', "}"]

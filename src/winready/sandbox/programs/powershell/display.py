@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from winready.sandbox.programs.powershell.values import Hash, NetArray, PSObject, to_text
@@ -94,12 +95,13 @@ def _cell(value: Any) -> str:
     return to_text(value)
 
 
-def to_json(value: Any, *, compress: bool, depth: int = 2) -> str:
-    """ConvertTo-Json."""
+def to_json(value: Any, *, compress: bool, depth: int = 2, desktop: bool = False) -> str:
+    """ConvertTo-Json; Windows PowerShell indents more widely than Core."""
     plain = _plain(value, depth)
     if compress:
         return json.dumps(plain, separators=(",", ":"))
-    return json.dumps(plain, indent=4).replace("\n", "\r\n").replace('": ', '":  ')
+    text = json.dumps(plain, indent=4 if desktop else 2).replace("\n", "\r\n")
+    return re.sub(r'^(\s*"(?:[^"\\]|\\.)*": )', r"\1 ", text, flags=re.MULTILINE) if desktop else text
 
 
 def _plain(value: Any, depth: int) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 
 from winready.sandbox.machine.errors import FileError, OutOfMemory
 from winready.sandbox.machine.process import Exit, Process
+from winready.sandbox.programs.powershell.evaluation import Parameter
 from winready.sandbox.programs.powershell.failures import as_failure
 from winready.sandbox.programs.powershell.session import LoopExit, Session
 from winready.sandbox.programs.powershell.values import PowerShellError
@@ -105,7 +107,8 @@ async def _file(session: Session, name: str, arguments: list[str]) -> int:
 
 async def _run(session: Session, text: str, arguments: list[str], *, is_file: bool = False) -> int:
     try:
-        await session.script(text, session.print, list(arguments))
+        values = [Parameter(word[1:]) if re.match(r"-[A-Za-z]", word) else word for word in arguments]
+        await session.script(text, session.print, values)
     except Exit as ended:
         return ended.code
     except LoopExit:

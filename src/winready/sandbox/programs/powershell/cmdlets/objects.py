@@ -226,7 +226,8 @@ async def convert_to_json(call: Invocation) -> None:
     values = call.items("InputObject")
     depth = int(to_number(call.get("Depth", 2)))
     value = values[0] if len(values) == 1 and not isinstance(call.get("InputObject"), list) else values
-    call.emit(display.to_json(value, compress=call.on("Compress"), depth=depth))
+    desktop = call.session.desktop
+    call.emit(display.to_json(value, compress=call.on("Compress"), depth=depth, desktop=desktop))
 
 
 async def convert_from_json(call: Invocation) -> None:
