@@ -91,12 +91,7 @@ def _to_node_port(fabric: Fabric, src: Stack, source: str, node: NodeNetwork, ru
     target = node.host.source_for(source) or source
     if not own and (blocked := _wire(fabric, src, node.host, target)) is not None:
         return blocked
-    path = _to_backend(fabric, src, source, node, rule, protocol, external=True)
-    owner = fabric.stack_at(path.target[0])
-    if own or path.outcome != "deliver" or owner is None:
-        return path
-    # The node that was addressed forwards: its own wire lies on the way, too.
-    return _wire(fabric, node.host, owner, path.target[0]) or path
+    return _to_backend(fabric, src, source, node, rule, protocol, external=True)
 
 
 def _to_backend(
