@@ -18,7 +18,6 @@ import aiohttp
 
 from winready.sandbox.api.assembly import install_access, new_registry
 from winready.sandbox.api.authn import Authenticator
-from winready.sandbox.api.bootstrap import fill
 from winready.sandbox.api.client import LocalClient
 from winready.sandbox.api.identity import MASTERS, User
 from winready.sandbox.api.kubelet import KubeletGateway
@@ -307,7 +306,11 @@ async def small_cluster(speed: float = 100.0, settings: Settings | None = None) 
     tls = server_context(authority.server("kube-apiserver", ["127.0.0.1"]), authority.certificate)
     port = await server.start(tls=tls)
     url, ca = f"https://127.0.0.1:{port}", authority.certificate.decode()
-    fill(objects, service_ip="10.96.0.1", server_ip="10.250.0.1", server_port=port, ca=authority.certificate)
+    # Only what kubelets need of a fresh cluster: the many default roles would take longer than most tests.
+    for namespace in ("default", "kube-system", "kube-node-lease"):
+        objects.create("namespaces", {"metadata": {"name": namespace}})
+    spec = {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443}]}
+    objects.create("services", {"metadata": {"name": "kubernetes"}, "spec": spec}, "default")
     objects.create("serviceaccounts", {"metadata": {"name": "default"}}, "default")
     transport = Transport(Access(url, ca))
     fabric = Fabric(clock)
