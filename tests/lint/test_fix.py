@@ -148,6 +148,18 @@ def test_a_windows_image_is_led_to_windows_nodes(manifest: Path) -> None:
     assert spec["nodeSelector"] == {"kubernetes.io/os": "windows"}
 
 
+def test_empty_lists_and_mappings_of_rendered_charts_are_filled(manifest: Path) -> None:
+    manifest.write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  os: {name: windows}\n  nodeSelector: {}\n"
+        "  tolerations: []\n  containers: [{name: a, image: b}]\n"
+    )
+    run("--fix", *TAINT, "app.yaml")
+    [document] = read(manifest.read_text())
+    assert isinstance(document, Document)
+    assert document.value["spec"]["nodeSelector"] == {"kubernetes.io/os": "windows"}
+    assert document.value["spec"]["tolerations"][0]["key"] == "os"
+
+
 def test_weak_signs_are_not_enough_to_change_a_file(manifest: Path) -> None:
     weak = pod({"nodeSelector": None, "hostPID": True, "tolerations": [{"key": "os", "value": "windows"}]}, LINUX)
     text = json.dumps(weak)

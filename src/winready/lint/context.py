@@ -110,7 +110,7 @@ class Backend:
     name: str
     labels: Mapping[str, Any]
     replicas: int
-    ports: tuple[tuple[str, Any], ...]
+    ports: tuple[tuple[str, str], ...]
     host_process: bool
 
 
@@ -127,7 +127,7 @@ class Scope:
     def add(self, pod: Pod) -> None:
         """Remember a Windows workload."""
         ports = {
-            (str(port["name"]), port.get("containerPort"))
+            (str(port["name"]), str(port.get("containerPort")))
             for container in pod.containers
             for port in items(container.value, "ports")
             if isinstance(port, dict) and port.get("name")
@@ -139,7 +139,7 @@ class Scope:
             pod.object.name,
             dict(pod.labels),
             replicas if isinstance(replicas, int) else 1,
-            tuple(sorted(ports, key=str)),
+            tuple(sorted(ports)),
             pod.host_process,
         )
         self.backends.setdefault((backend.namespace,), []).append(backend)

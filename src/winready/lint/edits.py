@@ -216,8 +216,8 @@ def _content_end(content: str, value: Any, end: int) -> int:
 
 def _put(document: Document, path: Path, key: str, value: Any, newline: str) -> Edit:
     content, target = document.text.content, _at(document.value, path)
-    if not isinstance(target, Map | Seq):
-        raise CannotEdit("the field is not there")
+    if not isinstance(target, Map if key else Seq):
+        raise CannotEdit("what stands there is neither a mapping nor a list")
     if target.flow:
         text = json.dumps(value) if not key else f"{json.dumps(key)}: {json.dumps(value)}"
         return Edit(target.start + 1, target.start + 1, f"{text}, " if target else text)

@@ -125,14 +125,14 @@ class Repairs:
         ]
         if not wanted:
             return
-        if one.pod.spec.get("tolerations"):
+        if isinstance(one.pod.spec.get("tolerations"), list):
             yield from (Put((*base, "tolerations"), "", toleration) for toleration in wanted)
-        else:
+        elif "tolerations" not in one.pod.spec:
             yield Put(base, "tolerations", wanted)
 
 
 def _selector(base: Path, spec: Any) -> Iterator[Operation]:
-    if spec.get("nodeSelector"):
+    if isinstance(spec.get("nodeSelector"), dict):
         yield Put((*base, "nodeSelector"), _OS, "windows")
     elif "nodeSelector" not in spec:
         yield Put(base, "nodeSelector", {_OS: "windows"})

@@ -192,9 +192,13 @@ def selects(selector: Any, labels: Mapping[str, Any]) -> bool:
         if labels.get(key) != value:
             return False
     for expression in items(selector, "matchExpressions"):
-        key, operator, values = (dig(expression, name) for name in ("key", "operator", "values"))
+        key, operator, values = (
+            str(dig(expression, "key")),
+            str(dig(expression, "operator")),
+            items(expression, "values"),
+        )
         present = key in labels
-        wanted = labels.get(key) in (values or []) if present else False
+        wanted = present and labels[key] in values
         if not {"In": wanted, "NotIn": not wanted, "Exists": present, "DoesNotExist": not present}.get(operator, True):
             return False
     return True
