@@ -15,7 +15,7 @@ from winready.checks.registry import Check, load_checks
 from winready.checks.world import World
 from winready.cluster.cleanup import clean_up
 from winready.cluster.client import Client
-from winready.cluster.errors import ClusterError
+from winready.cluster.errors import ClusterError, Unauthorized
 from winready.cluster.inventory import Inventory, take_inventory
 from winready.cluster.rights import missing_rights
 from winready.cluster.settings import Settings
@@ -96,6 +96,9 @@ class Run:
                 self._tell(events.PlanMade(at_s=self._now(), plan=plan))
                 await self._require_rights()
                 world = await self._verify(inventory, plan)
+            except Unauthorized as error:
+                words = f"the API server does not accept the credentials ({error.message}); they may have expired"
+                self._give_up(plan, ClusterError(words, "log in again, or renew the credentials in the kubeconfig"))
             except ClusterError as error:
                 self._give_up(plan, error)
             self._conclude(inventory, world, await self._clean_up() if world else [])
