@@ -31,7 +31,6 @@ def render(results: Iterable[Finding | Unreadable], summary: Summary) -> Iterato
     driver = {
         "name": "winready",
         "version": __version__,
-        "informationUri": "https://github.com/kubernetes-sigs/windows-operational-readiness",
         "rules": [_rule(rule) for rule in catalog.load().values()],
     }
     run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints", "results": found}
