@@ -6,13 +6,14 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # The real programs of these Kubernetes versions are built once and cached outside the work tree.
 KUBERNETES := 1.36.3
 
-.PHONY: demo test test-real bench lint format lock clean
+.PHONY: help demo test test-real prove bench lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo       a whole tour on the sandbox"
+	@echo "make demo       verify a simulated hybrid cluster, from start to verdict"
 	@echo "make test       lint and every fast test"
 	@echo "make test-real  tests against the real Kubernetes programs (needs Go the first time)"
+	@echo "make prove      every fault of the sandbox is noticed by whom it concerns, and by nobody else"
 	@echo "make bench      ratios and footprints"
 	@echo "make lint       ruff, mypy, import contract"
 	@echo "make lock       resolve the dependencies again"
@@ -34,7 +35,7 @@ $(VENV)/.dev: $(VENV)/.run locks/dev.txt
 	@touch $@
 
 demo: $(VENV)/.run
-	@$(BIN)/python tools/demo.py
+	@$(BIN)/winready run --sandbox --category Core.Network
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
@@ -52,6 +53,9 @@ test: lint
 test-real: $(VENV)/.dev
 	@$(BIN)/python tools/real_programs.py --kubernetes $(KUBERNETES) kubectl >/dev/null
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/real
+
+prove: $(VENV)/.run
+	@$(BIN)/winready sandbox prove --category Core.Network
 
 bench: $(VENV)/.dev
 	@set -e; for bench in bench/bench_*.py; do $(BIN)/python $$bench; done

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "winready.cli.matrix:matrix",
         "What Windows supports in a Kubernetes version, and what an upgrade changes.",
     ),
+    "completion": ("winready.cli.completion:completion", "Scripts that complete commands in a shell."),
     "sandbox": ("winready.cli.sandbox:sandbox", "A simulated hybrid cluster on loopback that needs nothing installed."),
 }
 
