@@ -18,7 +18,7 @@ Object = dict[str, Any]
 Objects = list[Object]
 Command = list[str]
 PAGE = 500
-EXECS_AT_ONCE = 12
+EXECS_AT_ONCE = 48
 """Commands under way at the same time: each is a connection through the API server to a kubelet and a new process."""
 FIELD_MANAGER = "winready"
 PATCH_TYPES = {
@@ -36,6 +36,10 @@ class Client:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self._exec_gate = asyncio.Semaphore(EXECS_AT_ONCE)
+
+    def limit_execs(self, at_once: int) -> None:
+        """Run fewer commands at the same time."""
+        self._exec_gate = asyncio.Semaphore(at_once)
 
     @classmethod
     @asynccontextmanager

@@ -35,7 +35,7 @@ class Pod:
     """What the container answered when asked what it is; empty when it has not been asked."""
     impostor: str = ""
     """Why this is not the Windows container it should be; empty when it is."""
-    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4), repr=False, compare=False)
+    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8), repr=False, compare=False)
 
     @property
     def address(self) -> str:

@@ -15,21 +15,29 @@ SECOND_PORT = NETEXEC_HTTP + 10
 @check("core.network.distinct-pod-ips", fixtures=("clients", "servers"), expected_s=40, windows_pods_per_node=2)
 async def distinct_pod_ips(ctx: Context) -> None:
     """On each judged node: several pods at once, all addresses distinct, two containers of one pod sharing theirs."""
+    # Asked for before anything else is waited for: they start beside the shared pods.
+    for number, node in enumerate(ctx.windows_nodes, 1):
+        await _create(ctx, node, number)
     client = (await ctx.clients("linux"))[0]
     shared = [*await ctx.clients("windows"), *await ctx.servers("windows")]
     await every(*(_judge(ctx, node, number, client, shared) for number, node in enumerate(ctx.windows_nodes, 1)))
 
 
-async def _judge(ctx: Context, node: Node, number: int, client: Pod, shared: list[Pod]) -> None:
+async def _create(ctx: Context, node: Node, number: int) -> None:
+    """A plain pod, and one with two containers."""
     namespace = await ctx.world.namespace("ips")
-    plain, double = f"one-{number}", f"two-{number}"
     containers = [
         netexec_container(ctx.settings),
         netexec_container(ctx.settings, name="second", http=SECOND_PORT),
     ]
-    for name, content in ((plain, [pause_container(ctx.settings)]), (double, containers)):
+    for name, content in ((f"one-{number}", [pause_container(ctx.settings)]), (f"two-{number}", containers)):
         spec = pinned(pod_spec("windows", content, ctx.settings, [node]), node)
         await namespace.create(PODS, pod_object(name, spec, ctx.settings))
+
+
+async def _judge(ctx: Context, node: Node, number: int, client: Pod, shared: list[Pod]) -> None:
+    namespace = await ctx.world.namespace("ips")
+    plain, double = f"one-{number}", f"two-{number}"
     own = await every(namespace.ready_pod(plain), namespace.ready_pod(double))
     pods = ctx.witnesses([*own, *(pod for pod in shared if pod.node.name == node.name)])
     _require_distinct(ctx, node, pods)
