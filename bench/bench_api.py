@@ -55,7 +55,7 @@ async def cluster(linux: int, windows: int) -> AsyncIterator[aiohttp.ClientSessi
 @asynccontextmanager
 async def administrator(sandbox: Sandbox) -> AsyncIterator[aiohttp.ClientSession]:
     """An HTTPS session with all rights."""
-    plane = sandbox.control_plane
+    plane = sandbox.embedded
     tls = ssl.create_default_context(cadata=sandbox.authority.certificate.decode())
     headers = {"Authorization": f"Bearer {plane.token(User('bench', (MASTERS,)))}"}
     connector = aiohttp.TCPConnector(ssl=tls)

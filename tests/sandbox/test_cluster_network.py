@@ -51,7 +51,7 @@ def netexec(name: str, os: str) -> dict[str, Any]:
 
 async def started(cluster: Sandbox, name: str, os: str) -> Container:
     """Create a pod and wait until it is ready and so is cluster DNS."""
-    client = cluster.control_plane.client
+    client = cluster.embedded.client
     client.create("pods", netexec(name, os), "default")
     async with asyncio.timeout(60):
         while True:
@@ -80,7 +80,7 @@ async def eventually(where: Container, *argv: str, out: str | None = None, code:
 
 async def test_pods_find_services_by_name_and_the_api_server_by_tls(cluster: Sandbox) -> None:
     linux, windows = await started(cluster, "srv", "linux"), await started(cluster, "wc", "windows")
-    client = cluster.control_plane.client
+    client = cluster.embedded.client
     ports = [{"name": "http", "port": 80, "targetPort": 8080}]
     web = {"metadata": {"name": "web"}, "spec": {"selector": {"app": "srv"}, "ports": ports}}
     vip = client.create("services", web, "default")["spec"]["clusterIP"]

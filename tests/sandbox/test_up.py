@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from winready.sandbox.apiclient import Access, ApiClient, ApiFailure, Transport
-from winready.sandbox.control_plane import EmbeddedControlPlane
 from winready.sandbox.plan import Plan
 from winready.sandbox.state import Place
 from winready.sandbox.up import Sandbox
@@ -28,7 +27,7 @@ def place() -> Iterator[Place]:
 
 async def test_dual_stack_reaches_nodes_and_services(place: Place) -> None:
     async with Sandbox(Plan(linux=1, windows=1, speed=100, dual_stack=True), place) as sandbox:
-        client = sandbox.control_plane.client
+        client = sandbox.embedded.client
         for node in client.list("nodes")[0]:
             assert [":" in cidr for cidr in node["spec"]["podCIDRs"]] == [False, True]
             assert [":" in each["address"] for each in node["status"]["addresses"]] == [False, True]
@@ -83,7 +82,7 @@ async def test_control_channel_answers_and_refuses_nonsense(place: Place) -> Non
 
 async def test_node_identity_has_the_rights_of_a_node_only(place: Place) -> None:
     async with Sandbox(Plan(linux=1, windows=0, speed=100), place) as sandbox:
-        plane: EmbeddedControlPlane = sandbox.control_plane
+        plane = sandbox.embedded
         transport = Transport(Access(plane.url, sandbox.authority.certificate.decode()))
         client = ApiClient(transport, token=plane.node_token("linux-1"))
         try:

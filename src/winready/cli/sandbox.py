@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -51,13 +52,19 @@ def sandbox() -> None:
 @click.option(
     "--windows-build", default="20348", show_default=True, metavar="B", help="Build or release: 20348, 2019, 2025 ..."
 )
-@click.option(
-    "--kubernetes", default=f"1.{DEFAULT_MINOR}", show_default=True, metavar="V", help="Kubernetes version to report."
-)
+@click.option("--kubernetes", default="", metavar="V", help=f"Version to report.  [default: 1.{DEFAULT_MINOR}]")
 @click.option("--port", type=int, default=0, metavar="P", help="Port of the API on 127.0.0.1.  [default: a free one]")
 @click.option("--speed", default="1", show_default=True, metavar="X", help="Cluster seconds per second, or 'max'.")
 @click.option("--dual-stack", is_flag=True, help="Give nodes, pods and services IPv6 addresses as well.")
 @click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Start with this fault; repeatable.")
+@click.option(
+    "--control-plane",
+    default="",
+    envvar="KUBEBUILDER_ASSETS",
+    metavar="DIR",
+    help="Run the real etcd, kube-apiserver, kube-controller-manager and kube-scheduler of this folder"
+    "  [default: KUBEBUILDER_ASSETS, else the embedded control plane].",
+)
 @click.option("--detach", is_flag=True, help="Return as soon as the sandbox is ready, and leave it running.")
 @output_option
 def up(
@@ -70,6 +77,7 @@ def up(
     speed: str,
     dual_stack: bool,
     faults: tuple[str, ...],
+    control_plane: str,
     detach: bool,
     output: str,
 ) -> None:
@@ -80,12 +88,15 @@ def up(
     \b
     winready sandbox up --detach --windows 3 --windows-build 2025
     winready sandbox up --name old --kubernetes 1.29 --speed max
+    winready sandbox up --control-plane ~/kubernetes/bin
     """
     from winready.sandbox import daemon
     from winready.sandbox.clock import parse_speed
 
     try:
-        plan = Plan(name, linux, windows, windows_build, kubernetes, port, parse_speed(speed), dual_stack, faults)
+        folder = str(Path(control_plane).resolve()) if control_plane else ""
+        factor = parse_speed(speed)
+        plan = Plan(name, linux, windows, windows_build, kubernetes, port, factor, dual_stack, faults, folder)
         if detach:
             _show(daemon.start(plan), output)
             return
@@ -123,12 +134,15 @@ def status(name: str, output: str) -> None:
         if place.running():
             _show(ask(place, "status"), output)
             return
+        failure = place.failure.read_text() if place.failure.exists() else ""
         others = [other.name for other in running_places()]
     except StateError as error:
         _fail(str(error))
     if output == "json":
-        click.echo(json.dumps({"name": name, "running": False, "others": others}))
+        click.echo(json.dumps({"name": name, "running": False, "failure": failure or None, "others": others}))
     else:
+        if failure:
+            click.echo(f"The sandbox {name!r} ended by itself: {failure}")
         click.echo(f"No sandbox named {name!r} is running. Start one: winready sandbox up --detach")
         if others:
             click.echo(f"Running under other names: {', '.join(others)}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import secrets
+from typing import Any
 
 from winready.sandbox.api import admission
 from winready.sandbox.api.assembly import install_access, new_registry
@@ -23,23 +23,10 @@ from winready.sandbox.controllers.manager import Manager
 from winready.sandbox.egress import Egress
 from winready.sandbox.pki import Authority, new_key, server_context
 from winready.sandbox.plan import Plan
-from winready.sandbox.state import StateError
+from winready.sandbox.plane import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, SERVICE_IP, port_trouble
 
-HOST = "127.0.0.1"
-SERVICE_IP = "10.96.0.1"
-SANDBOX = User("winready:sandbox", (MASTERS,))
-"""Who the simulated network and the sandbox itself are to the API."""
 CONTROLLERS = User("system:kube-controller-manager", (AUTHENTICATED,))
-SERVER_NAMES = (
-    HOST,
-    "::1",
-    "localhost",
-    "kubernetes",
-    "kubernetes.default",
-    "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
-    SERVICE_IP,
-)
+ADDRESS = (MACHINE_IP, 6443)
 
 
 class EmbeddedControlPlane:
@@ -47,6 +34,8 @@ class EmbeddedControlPlane:
 
     def __init__(self, plan: Plan, clock: Clock, egress: Egress, authority: Authority) -> None:
         minor = plan.minor
+        self.version = f"v1.{minor}.0"
+        self.address = ADDRESS
         self.authority = authority
         self.registry = new_registry(minor)
         admission.install(self.registry, plan.service_networks)
@@ -87,15 +76,19 @@ class EmbeddedControlPlane:
         self._authenticator.add_token(token, user)
         return token
 
-    async def start(self, port: int, *, address: tuple[str, int]) -> None:
-        """Serve the API and start the controllers; ``address`` is where the simulated network finds it."""
-        serving = self.authority.server("kube-apiserver", (*SERVER_NAMES, address[0]))
+    def defects(self, part: str) -> Any:
+        """What can be broken here."""
+        return self.trouble.defects
+
+    async def start(self, port: int) -> None:
+        """Serve the API and start the controllers."""
+        serving = self.authority.server("kube-apiserver", SERVER_NAMES)
         try:
             self.port = await self.server.start(port, server_context(serving, self.authority.certificate), HOST)
         except OSError as error:
-            raise _explained(error, port) from None
+            raise port_trouble(error, port) from None
         ca = self.authority.certificate
-        fill(self.client, service_ip=SERVICE_IP, server_ip=address[0], server_port=address[1], ca=ca)
+        fill(self.client, service_ip=SERVICE_IP, server_ip=self.address[0], server_port=self.address[1], ca=ca)
         self.work = asyncio.create_task(self.manager.run(), name="controllers")
 
     async def stop(self) -> None:
@@ -105,12 +98,3 @@ class EmbeddedControlPlane:
             await asyncio.gather(self.work, return_exceptions=True)
         await self._gateway.close()
         await self.server.stop()
-
-
-def _explained(error: OSError, port: int) -> Exception:
-    """A port that cannot be had is the user's to change; anything else is not."""
-    reasons = {errno.EADDRINUSE: "is taken by another program", errno.EACCES: "needs more rights than you have"}
-    if error.errno not in reasons:
-        return error
-    why = reasons[error.errno]
-    return StateError(f"port {port} on {HOST} {why}; choose another --port, or leave it out for a free one")

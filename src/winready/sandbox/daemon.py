@@ -113,7 +113,9 @@ def main() -> None:
     try:
         run(Plan.read(values), tell)
     except StateError as error:
-        if not pipe.closed:
+        if pipe.closed:
+            Place.of(values["name"]).leave_word(str(error))
+        else:
             tell({"error": str(error)})
         raise SystemExit(2) from None
 

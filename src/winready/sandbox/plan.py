@@ -46,12 +46,15 @@ class Plan:
     linux: int = 2
     windows: int = 2
     windows_build: str = "20348"
-    kubernetes: str = f"1.{DEFAULT_MINOR}"
+    kubernetes: str = ""
+    """The version to report; left out, it is the control plane's own."""
     port: int = 0
     speed: float = 1.0
     dual_stack: bool = False
     faults: tuple[str, ...] = ()
     """Faults to start with, each ``NAME`` or ``NAME@NODE``."""
+    control_plane: str = ""
+    """The folder of the programs of a real control plane; left out, the embedded one is used."""
 
     def __post_init__(self) -> None:
         for label, count in (("--linux", self.linux), ("--windows", self.windows)):
@@ -70,6 +73,8 @@ class Plan:
     @property
     def minor(self) -> int:
         """The minor version of Kubernetes to report."""
+        if not self.kubernetes:
+            return DEFAULT_MINOR
         match = re.fullmatch(r"v?1\.(\d+)(\.\d+)?", self.kubernetes)
         if match is None or not OLDEST_MINOR <= int(match[1]) <= NEWEST_MINOR:
             known = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"

@@ -88,6 +88,26 @@ class Place:
         return self.folder / "sandbox.json"
 
     @property
+    def control_plane(self) -> Path:
+        """What the programs of a real control plane read and write."""
+        return self.folder / "control-plane"
+
+    @property
+    def failure(self) -> Path:
+        """Why a detached sandbox ended by itself, for the next command that asks."""
+        return self.folder / "failure"
+
+    def leave_word(self, reason: str) -> None:
+        """Keep the reason why a sandbox ended by itself; nothing else of it is left."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self.failure.write_text(reason)
+
+    def forget_failure(self) -> None:
+        """Remove that word."""
+        if self.failure.exists():
+            self.remove()
+
+    @property
     def lock(self) -> Path:
         return self.folder / "lock"
 
@@ -107,8 +127,9 @@ class Place:
     def claimed(self) -> Iterator[None]:
         """Hold the place while a sandbox runs in it; nothing is left behind."""
         with self._locked():
-            for left in (self.kubeconfig, self.control, self.document):
+            for left in (self.kubeconfig, self.control, self.document, self.failure):
                 left.unlink(missing_ok=True)
+            shutil.rmtree(self.control_plane, ignore_errors=True)
             try:
                 yield
             finally:
@@ -183,6 +204,7 @@ def ask(place: Place, command: str, timeout: float = 5.0, **arguments: Any) -> A
 def stop(place: Place, grace: float = STOP_GRACE) -> bool:
     """Stop a sandbox and wait until nothing is left of it; tells whether there was one."""
     if not place.running():
+        place.forget_failure()
         return False
     pid = place.pid()
     try:

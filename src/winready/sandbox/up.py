@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -15,10 +14,11 @@ from winready.sandbox.api.identity import ADMIN, MASTERS
 from winready.sandbox.apiclient import Access, ApiClient, Transport
 from winready.sandbox.clock import Clock
 from winready.sandbox.control import CommandError, ControlServer
-from winready.sandbox.control_plane import HOST, SANDBOX, EmbeddedControlPlane
+from winready.sandbox.control_plane import EmbeddedControlPlane
 from winready.sandbox.egress import Egress, NoRoute
 from winready.sandbox.faults.breaker import Breaker, Broken, CannotBreak
 from winready.sandbox.faults.table import UnknownFault
+from winready.sandbox.kubeconfig import kubeconfig
 from winready.sandbox.machine.machine import Machine
 from winready.sandbox.machine.process import Program
 from winready.sandbox.network.endpoint import NetworkError, Refused, TimedOut
@@ -28,10 +28,11 @@ from winready.sandbox.nodes.fleet import Fleet
 from winready.sandbox.nodes.kubelet import Settings
 from winready.sandbox.pki import Authority, server_context
 from winready.sandbox.plan import Plan
+from winready.sandbox.plane import HOST, SANDBOX, ControlPlane
+from winready.sandbox.real.control_plane import RealControlPlane
 from winready.sandbox.state import Place, StateError
 from winready.sandbox.streams import Connection
 
-CONTROL_PLANE_ADDRESS = ("10.250.0.1", 6443)
 DIAL_TIMEOUT = 30.0
 """Cluster seconds that the API server waits for a pod to take a connection."""
 
@@ -65,7 +66,11 @@ class Sandbox:
         self.clock = Clock(plan.speed)
         self.egress = Egress()
         self.authority = Authority()
-        self.control_plane = EmbeddedControlPlane(plan, self.clock, self.egress, self.authority)
+        self.control_plane: ControlPlane
+        if plan.control_plane:
+            self.control_plane = RealControlPlane(plan, self.egress, self.authority, place.control_plane)
+        else:
+            self.control_plane = EmbeddedControlPlane(plan, self.clock, self.egress, self.authority)
         self.fabric = Fabric(self.clock)
         self.breaker = Breaker({node.name: node.os for node in plan.nodes}, self._defects, self._defects_changed)
         self.control = ControlServer(
@@ -87,6 +92,13 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._close()
+
+    @property
+    def embedded(self) -> EmbeddedControlPlane:
+        """The control plane of a sandbox that has its own."""
+        if not isinstance(self.control_plane, EmbeddedControlPlane):
+            raise RuntimeError("this sandbox has a real control plane")
+        return self.control_plane
 
     @property
     def fleet(self) -> Fleet:
@@ -114,14 +126,15 @@ class Sandbox:
             "server": self.control_plane.url,
             "kubeconfig": str(self.place.kubeconfig),
             "pid": os.getpid(),
-            "kubernetes": f"v1.{self.plan.minor}.0",
+            "kubernetes": self.control_plane.version,
+            "control_plane": self.plan.control_plane or "embedded",
             "speed": self.plan.speed,
             "faults": _shown(self.breaker.broken),
             "nodes": [_summary(node) for node in items],
         }
 
     async def _start(self) -> None:
-        await self.control_plane.start(self.plan.port, address=CONTROL_PLANE_ADDRESS)
+        await self.control_plane.start(self.plan.port)
         url, ca = self.control_plane.url, self.authority.certificate
         self._transport = Transport(Access(url, ca.decode()))
         token = self.control_plane.token(SANDBOX)
@@ -129,13 +142,13 @@ class Sandbox:
         self._join_network()
         self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
         await self._start_nodes(self._transport)
-        await addons.install(self._api, version=f"v1.{self.plan.minor}.0", domain=self.fabric.domain)
+        await addons.install(self._api, version=self.control_plane.version, domain=self.fabric.domain)
         self._write_kubeconfig()
         await self.control.start(self.place.control)
 
     def _join_network(self) -> None:
         """Give the control plane an address that pods can call, and a way to call them."""
-        address, port = CONTROL_PLANE_ADDRESS
+        address, port = self.control_plane.address
         endpoint = self.fabric.add_machine("control-plane", [address])
         endpoint.listen(port, bridge(HOST, self.control_plane.port))
 
@@ -164,7 +177,7 @@ class Sandbox:
             tls=server_context(serving, self.authority.certificate),
         )
         programs = LazyPrograms()
-        settings = Settings(version=f"v1.{self.plan.minor}.0")
+        settings = Settings(version=f"v1.{self.plan.minor}.0" if self.plan.kubernetes else self.control_plane.version)
         for node in self.plan.nodes:
             machine = Machine(node.name, node.os, clock=self.clock, programs=programs, build=self.plan.windows_build)
             self._fleet.add(machine, node.addresses, node.pod_networks, settings)
@@ -187,13 +200,7 @@ class Sandbox:
 
     def _write_kubeconfig(self) -> None:
         admin = self.authority.client(ADMIN.name, [MASTERS])
-        text = KUBECONFIG.format(
-            name=f"winready-{self.plan.name}",
-            server=self.control_plane.url,
-            ca=_base64(self.authority.certificate),
-            certificate=_base64(admin.certificate),
-            key=_base64(admin.key),
-        )
+        text = kubeconfig(f"winready-{self.plan.name}", self.control_plane.url, self.authority.certificate, admin)
         descriptor = os.open(self.place.kubeconfig, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
@@ -209,7 +216,7 @@ class Sandbox:
             case "machine":
                 return self.fleet.kubelets[node].machine.defects
             case "api":
-                return self.control_plane.trouble.defects
+                return self.control_plane.defects(part)
         raise RuntimeError(f"no part is called {part!r}")
 
     def _defects_changed(self, node: str) -> None:
@@ -241,32 +248,6 @@ class Sandbox:
 
     async def _stop(self, request: dict[str, Any]) -> None:
         asyncio.get_running_loop().call_soon(self.stopping.set)
-
-
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-clusters:
-- name: {name}
-  cluster:
-    server: {server}
-    certificate-authority-data: {ca}
-users:
-- name: {name}
-  user:
-    client-certificate-data: {certificate}
-    client-key-data: {key}
-contexts:
-- name: {name}
-  context:
-    cluster: {name}
-    user: {name}
-current-context: {name}
-"""
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
 
 
 def _shown(broken: list[Broken]) -> list[dict[str, str]]:

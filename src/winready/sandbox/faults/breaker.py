@@ -41,6 +41,8 @@ class Breaker:
         """Give the sandbox a fault; returns where it is in force now."""
         fault = find(name)
         added = [Broken(fault.name, each) for each in self._targets(fault, node)]
+        for item in added:
+            self._parts(item.node, fault.part)
         self.broken += [item for item in added if item not in self.broken]
         self._apply()
         return added
