@@ -40,6 +40,12 @@ def test_coverage_is_honest() -> None:
     assert {name for name, row in rows.items() if row["check"]} == set(load_checks())
     uncovered = next(name for name, row in rows.items() if not row["check"])
     assert f"{uncovered:<60} check: none yet" in run("coverage")[1]
+    assert rows["core.network.windows-to-linux-pod-ip"]["upstream"] == ["hybrid-network"]
+    assert rows["core.network.distinct-pod-ips"]["upstream_proves"] == "a part"
+    assert rows["core.network.distinct-pod-ips"]["unproven"]
+    early = json.loads(run("coverage", "--kubernetes", "1.23", "-o", "json")[1])
+    assert next(row for row in early["requirements"] if row["id"] == "extend.hostprocess.api-access")["upstream"] == []
+    assert run("coverage", "--kubernetes", "new")[0] == 2
 
 
 def test_validate_reports_every_mistake_and_says_2(tmp_path: Path) -> None:

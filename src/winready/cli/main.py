@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("winready.cli.plan:plan", "What a run would do, without doing it."),
     "status": ("winready.cli.status:status", "The verdict of the last run."),
     "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
+    "upstream": ("winready.cli.upstream:upstream", "Kubernetes' own e2e.test: its specs and what they verify."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),
     "rbac": ("winready.cli.rbac:rbac", "The least rights that a run needs, as YAML."),
     "lint": ("winready.cli.lint:lint", "Check manifests against what Windows nodes support."),

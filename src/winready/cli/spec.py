@@ -93,28 +93,43 @@ def validate(files: tuple[Path, ...]) -> None:
 
 
 @spec.command()
+@click.option("--kubernetes", metavar="V", help="Upstream tests of this version (default: the newest that is mapped).")
 @output_option
-def coverage(output: str) -> None:
+def coverage(kubernetes: str | None, output: str) -> None:
     """Say which check and which upstream tests verify each requirement, and where there is none yet."""
     from winready.checks.registry import load_checks
     from winready.spec.loader import load_standard
+    from winready.spec.versions import Version
+    from winready.upstream.mapping import load_mapping
 
     checks = load_checks()
-    rows: list[dict[str, Any]] = [
-        {
-            "id": item.id,
-            "category": item.category,
-            "check": checks[item.id].run.__name__ if item.id in checks else None,
-            "upstream": [],
-        }
-        for item in load_standard().requirements
-    ]
+    mapping = load_mapping()
+    try:
+        version = Version.parse(kubernetes or mapping.newest)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--kubernetes") from None
+    rows: list[dict[str, Any]] = []
+    for item in load_standard().requirements:
+        choice = mapping.choose(item.id, version)
+        rows.append(
+            {
+                "id": item.id,
+                "category": item.category,
+                "check": checks[item.id].run.__name__ if item.id in checks else None,
+                "upstream": list(choice.tests),
+                "upstream_proves": "all" if choice.full else "a part" if choice.tests else "nothing",
+                "unproven": list(choice.unproven),
+            }
+        )
+    verified = sum(1 for row in rows if row["check"] or row["upstream_proves"] == "all")
     if output != "text":
-        print_document({"requirements": rows, "covered": len(checks), "total": len(rows)}, output)
+        document = {"kubernetes": str(version), "requirements": rows, "covered": verified, "total": len(rows)}
+        print_document(document, output)
         return
     for row in rows:
-        click.echo(f"{row['id']:<60} check: {row['check'] or 'none yet':<30} upstream: none yet")
-    click.echo(f"\n{len(checks)} of {len(rows)} requirements have a verifier")
+        tests = f"{row['upstream_proves']}: {', '.join(row['upstream'])}" if row["upstream"] else "none"
+        click.echo(f"{row['id']:<60} check: {row['check'] or 'none yet':<30} upstream: {tests}")
+    click.echo(f"\n{verified} of {len(rows)} requirements have a verifier that shows all of it (Kubernetes {version})")
 
 
 @spec.command()

@@ -1,0 +1,172 @@
+"""``winready upstream``: Kubernetes' own e2e.test, its specs, and whether our mapping still fits them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from winready.cli.options import apply, fail, print_document
+
+if TYPE_CHECKING:
+    from winready.spec.versions import Version
+    from winready.upstream.drift import Finding
+    from winready.upstream.listing import Listing
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="Form of the result.",
+)
+source_options = apply(
+    click.option("--e2e-binary", type=click.Path(path_type=Path), metavar="F", help="The e2e.test to ask."),
+    click.option("--specs", type=click.Path(path_type=Path), metavar="FILE",
+                 help="A saved listing instead, gzipped or not: one text per line, --list-tests, or a spec dump."),
+    click.option("--kubernetes", metavar="V", help="Version of the listing, or of the fetched e2e.test to use."),
+)  # fmt: skip
+
+
+@click.group()
+def upstream() -> None:
+    """Kubernetes' own e2e.test: its specs, and whether the mapping to requirements still fits them."""
+
+
+@upstream.command("list")
+@source_options
+@click.option("--grep", metavar="TEXT", default="", help="Only specs that contain this, any letter case.")
+@click.option("--mapped", is_flag=True, help="Only specs that verify a requirement, with the requirements.")
+@output_option
+def list_command(
+    e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, grep: str, mapped: bool, output: str
+) -> None:
+    """Show the specs of an e2e.test, or of a saved listing.
+
+    \b
+    winready upstream list --e2e-binary ./e2e.test --grep sig-windows
+    winready upstream list --specs v1.36.0.txt.gz --kubernetes 1.36 --mapped
+    """
+    from winready.upstream.drift import compare
+    from winready.upstream.mapping import load_mapping
+
+    listing, version = _source(e2e_binary, specs, kubernetes, need_version=mapped)
+    rows: list[dict[str, Any]] = [{"text": text} for text in listing.texts]
+    if mapped:
+        users = {item.found: item for item in compare(load_mapping(), listing, _known(version)) if item.found}
+        rows = [
+            {"text": text, "test": users[text].test, "requirements": users[text].requirements}
+            for text in listing.texts
+            if text in users
+        ]
+    rows = [row for row in rows if grep.casefold() in row["text"].casefold()]
+    if output != "text":
+        print_document({"source": listing.source, "specs": rows}, output)
+        return
+    for row in rows:
+        click.echo(row["text"])
+        for requirement in row.get("requirements", []):
+            click.echo(f"    {requirement}")
+    click.echo(f"{len(rows)} specs", err=True)
+
+
+@upstream.command()
+@source_options
+@click.option("--all", "everything", is_flag=True, help="Also show what did not change.")
+@output_option
+def drift(e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, everything: bool, output: str) -> None:
+    """Say for every mapped test whether it selects exactly the spec it should, and what changed.
+
+    Exit code: 0 nothing drifted, 1 something drifted, 2 wrong usage.
+
+    \b
+    winready upstream drift --e2e-binary ./e2e.test
+    winready upstream drift --specs v1.36.0.txt.gz --kubernetes 1.36 -o json
+    """
+    from winready.upstream.drift import compare
+    from winready.upstream.mapping import load_mapping
+
+    listing, found_version = _source(e2e_binary, specs, kubernetes, need_version=True)
+    version = _known(found_version)
+    mapping = load_mapping()
+    findings = compare(mapping, listing, version)
+    drifted = [item for item in findings if item.drifted]
+    note = "" if version in mapping.versions else f"the mapping was made for Kubernetes {mapping.kubernetes}"
+    if output != "text":
+        import msgspec
+
+        document = {
+            "kubernetes": str(version),
+            "source": listing.source,
+            "specs": len(listing.texts),
+            "note": note,
+            "drifted": len(drifted),
+            "tests": [{**msgspec.to_builtins(item), "drifted": item.drifted} for item in findings],
+        }
+        print_document(document, output)
+        sys.exit(1 if drifted else 0)
+    for item in findings if everything else drifted:
+        _print_finding(item)
+    counts = Counter(item.state for item in findings)
+    states = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    click.echo(f"Kubernetes {version}: {len(listing.texts)} specs, {len(findings)} mapped tests: {states}")
+    if note:
+        click.echo(note)
+    sys.exit(1 if drifted else 0)
+
+
+def _print_finding(item: Finding) -> None:
+    click.echo(f"{item.state:<10} {item.test}: {item.detail or item.found}")
+    if item.state not in ("exact", "unused"):
+        click.echo(f"    expected: {item.expected}")
+    if item.found and item.found != item.expected:
+        click.echo(f"    found:    {item.found}")
+    for near in item.nearest:
+        click.echo(f"    nearest:  {near}")
+    if item.drifted:
+        click.echo(f"    verifies: {', '.join(item.requirements)}")
+
+
+def _source(
+    e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, *, need_version: bool
+) -> tuple[Listing, Version | None]:
+    """The listing to look at and its version, from whatever the user gave."""
+    from winready.spec.versions import Version
+    from winready.upstream.binary import BinaryError, inspect, list_specs
+    from winready.upstream.listing import ListingError, read_listing
+
+    if e2e_binary and specs:
+        raise click.UsageError("--e2e-binary and --specs exclude each other")
+    try:
+        version = Version.parse(kubernetes) if kubernetes else None
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--kubernetes") from None
+    if specs:
+        if version is None and need_version:
+            raise click.UsageError("--specs needs --kubernetes: a listing does not say its version")
+        try:
+            return read_listing(specs), version
+        except ListingError as error:
+            fail(str(error))
+
+    async def ask(path: Path) -> tuple[Listing, Version]:
+        binary = await inspect(path)
+        return await list_specs(binary), binary.version
+
+    if e2e_binary is None:
+        raise click.UsageError("give --e2e-binary F, or --specs FILE with --kubernetes V")
+    try:
+        return asyncio.run(ask(e2e_binary))
+    except BinaryError as error:
+        fail(error.message, error.remedy)
+
+
+def _known(version: Version | None) -> Version:
+    if version is None:
+        raise click.UsageError("--kubernetes is needed")
+    return version
