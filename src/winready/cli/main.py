@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("winready.cli.run:run", "Verify a cluster against the standard and say Pass or Fail."),
     "plan": ("winready.cli.plan:plan", "What a run would do, without doing it."),
     "status": ("winready.cli.status:status", "The verdict of the last run."),
+    "report": ("winready.cli.report:report", "A finished run as HTML, JUnit, CSV, JSON, YAML, Markdown or for Prow."),
     "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
     "upstream": ("winready.cli.upstream:upstream", "Kubernetes' own e2e.test: its specs and what they verify."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),

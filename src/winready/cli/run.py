@@ -179,7 +179,7 @@ def _run(target: Target, options: Options, given: dict[str, Any]) -> int:
         fail(f"the report folder {base} cannot be written: {error.strerror}", "choose another with --report-dir")
     record = asyncio.run(_follow(target, options, folder, given["output"]))
     if given["output"] == "text":
-        click.echo(f"report: {folder / 'run.json'}, {folder / 'junit.xml'}")
+        click.echo(f"report: {folder / 'report.html'}, also run.json and junit.xml there")
     else:
         print_document(record, given["output"])
     return record.exit_code
@@ -191,6 +191,7 @@ async def _follow(target: Target, options: Options, folder: Path, output: str) -
     from winready.engine.journal import Journal
     from winready.engine.run import Run
     from winready.report import junit, record, terminal
+    from winready.report.html import page
     from winready.spec.loader import load_standard
 
     # With a document asked for, progress may only go where it does not mix with it.
@@ -207,14 +208,8 @@ async def _follow(target: Target, options: Options, folder: Path, output: str) -
                 journal.append(event)
                 result.apply(event)
                 reporter.handle(event, result)
-    result.requirements = _in_order(result)
+    result.sort()
     record.write(result, folder)
     junit.write(result, folder)
+    page.write(result, folder)
     return result
-
-
-def _in_order(result: Record) -> list[Any]:
-    from winready.spec.loader import load_standard
-
-    order = {item.id: index for index, item in enumerate(load_standard().requirements)}
-    return sorted(result.requirements, key=lambda item: order[item.id])

@@ -9,7 +9,7 @@ import msgspec
 
 from winready.cluster.client import Client
 from winready.cluster.errors import ApiError
-from winready.cluster.resources import DAEMON_SETS, NODES, Resource
+from winready.cluster.resources import DAEMON_SETS, NAMESPACES, NODES, Resource
 
 POLICY_ENGINES = {
     "calico-node-windows": "Calico",
@@ -66,6 +66,8 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     """Feature name to how it was recognised."""
     missing: dict[str, str]
     """Feature name to why it is not there."""
+    uid: str = ""
+    """What stays the same when a cluster's address changes: the uid of its kube-system namespace."""
 
     def usable(self, os: str) -> list[Node]:
         """The nodes of an OS that pods can be put on, by name."""
@@ -139,7 +141,16 @@ async def take_inventory(client: Client, *, node_selector: dict[str, str] | None
         nodes=nodes,
         features=features,
         missing=missing,
+        uid=await _identity(client),
     )
+
+
+async def _identity(client: Client) -> str:
+    try:
+        namespace = await client.get(NAMESPACES, "kube-system")
+    except ApiError:
+        return ""
+    return str(namespace["metadata"]["uid"])
 
 
 def _host_process(nodes: list[Node]) -> tuple[bool, str]:

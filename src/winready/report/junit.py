@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
@@ -10,14 +11,13 @@ from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.report.record import Record
 
 NAME = "junit.xml"
+_COLOUR = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(record: Record) -> str:
-    """The run as a JUnit document."""
+def render(record: Record, *, draft: Sequence[str] = ()) -> str:
+    """The run as a JUnit document. ``draft``: what it must say that it is not."""
     cases = [_requirement(item) for item in record.requirements] + [_rule(item) for item in record.rules]
-    outcomes = [item.outcome for item in record.requirements]
-    outcomes += ["passed" if item.waived_by else item.outcome for item in record.rules if item.gates == "run"]
     properties = {
         "winready.run": record.run_id,
         "winready.verdict": record.verdict_text,
@@ -25,11 +25,13 @@ def render(record: Record) -> str:
         "winready.spec": record.spec.get("digest", ""),
         "kubernetes.version": record.cluster.version if record.cluster else "",
     }
+    if draft:
+        properties["winready.draft"] = f"not a certificate: {'; '.join(draft)}"
     counts = {
         "tests": len(cases),
-        "failures": outcomes.count("failed"),
-        "errors": outcomes.count("blocked") + outcomes.count("error"),
-        "skipped": outcomes.count("not-applicable"),
+        "failures": sum("<failure " in case for case in cases),
+        "errors": sum("<error " in case for case in cases),
+        "skipped": sum("<skipped " in case for case in cases),
     }
     attributes = " ".join(f'{name}="{value}"' for name, value in counts.items()) + f' time="{record.duration_s:.3f}"'
     lines = [
@@ -78,7 +80,7 @@ def _body(outcome: str, reason: str, text: str, *, advisory: bool = False) -> st
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", _COLOUR.sub("", text))
 
 
 def _text(text: str) -> str:

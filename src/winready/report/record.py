@@ -14,9 +14,21 @@ from winready.engine import events
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.selection import Selection
+from winready.spec.loader import load_standard
 
 SCHEMA = "winready-run/1"
 NAME = "run.json"
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something shared that checks waited for, and when."""
+
+    name: str
+    started_s: float
+    seconds: float
+    windows_pods: int = 0
+    reason: str = ""
+    """Why it could not be had; empty when it could."""
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -39,6 +51,8 @@ class Record(msgspec.Struct, kw_only=True):
     plan: Plan | None = None
     rules: list[RuleResult] = []
     requirements: list[RequirementResult] = []
+    fixtures: list[Span] = []
+    cleanup_s: float = 0.0
     leftovers: list[str] = []
     windows_pods_started: int = 0
 
@@ -58,13 +72,25 @@ class Record(msgspec.Struct, kw_only=True):
                 self.requirements = [*self.requirements, event.result]
             case events.RuleJudged():
                 self.rules = [*self.rules, event.result]
+            case events.FixtureReady():
+                began = round(event.at_s - event.seconds, 3)
+                span = Span(name=event.name, started_s=began, seconds=event.seconds, windows_pods=event.windows_pods)
+                self.fixtures = [*self.fixtures, span]
+            case events.FixtureFailed():
+                span = Span(name=event.name, started_s=0.0, seconds=event.at_s, reason=event.reason)
+                self.fixtures = [*self.fixtures, span]
             case events.CleanedUp():
-                self.leftovers = event.leftovers
+                self.leftovers, self.cleanup_s = event.leftovers, event.seconds
             case events.RunFinished():
                 verdict = event.verdict
                 self.verdict, self.verdict_text = verdict.verdict, str(verdict)
                 self.exit_code, self.scope, self.verdict_reasons = verdict.exit_code, verdict.scope, verdict.reasons
                 self.windows_pods_started = event.windows_pods
+
+    def sort(self) -> None:
+        """Bring the requirements into the order of the standard; what it does not know comes last."""
+        order = {item.id: index for index, item in enumerate(load_standard().requirements)}
+        self.requirements = sorted(self.requirements, key=lambda item: order.get(item.id, len(order)))
 
 
 def from_events(happened: Iterable[events.AnyEvent]) -> Record:
@@ -72,13 +98,19 @@ def from_events(happened: Iterable[events.AnyEvent]) -> Record:
     record = Record()
     for event in happened:
         record.apply(event)
+    record.sort()
     return record
+
+
+def encode(record: Record) -> bytes:
+    """``run.json`` as it is written."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 def write(record: Record, folder: Path) -> None:
     """Write ``run.json`` in one step, so that nobody ever reads half of it."""
     part = folder / f".{NAME}.part"
-    part.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+    part.write_bytes(encode(record))
     os.replace(part, folder / NAME)
 
 

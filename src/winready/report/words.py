@@ -46,7 +46,7 @@ def summary_lines(record: Record) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     counts = Counter(item.outcome for item in record.requirements)
     lines.append(("", ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "nothing was run"))
-    for same in _by_reason(record.requirements):
+    for same in by_reason(record.requirements):
         lines += _explained(same)
     for rule in record.rules:
         if rule.outcome != "passed":
@@ -57,7 +57,7 @@ def summary_lines(record: Record) -> list[tuple[str, str]]:
     return lines
 
 
-def _by_reason(results: list[RequirementResult]) -> list[list[RequirementResult]]:
+def by_reason(results: list[RequirementResult]) -> list[list[RequirementResult]]:
     """What did not pass, with results that one reason explains put together: failures first."""
     groups: dict[tuple[str, str], list[RequirementResult]] = {}
     for item in results:

@@ -63,7 +63,7 @@ async def _judge(ctx: Context, node: Node, number: int, server: Pod, resolver: s
         # Whether the service behind the name answers is not a question of DNS settings.
         _leads(ctx, pod, "ls:80", "the injected search domain", connected=False),
     )
-    if await resolves(ctx, pod, f"none-{ctx.settings.run_id}:80", window=0, connected=False) is not Resolved.NO:
+    if await resolves(ctx, pod, f"none-{ctx.settings.run_id}:80", window=0, absent=True) is not Resolved.NO:
         raise CheckFailed(
             f"Windows pod {pod.name} on node {node.name} resolves a bare name that does not exist",
             expected="no such name",

@@ -51,7 +51,7 @@ async def _judge(ctx: Context, client: Pod, control: Pod, name: str) -> None:
 
 async def _refused(ctx: Context, client: Pod, name: str) -> None:
     """A name that does not exist must not resolve, or every answer above is worth nothing."""
-    found = await resolves(ctx, client, name, window=0, connected=False)
+    found = await resolves(ctx, client, name, window=0, absent=True)
     if found is not Resolved.NO:
         raise CheckFailed(
             f"{describe(client)} resolves {name}, a name that does not exist",

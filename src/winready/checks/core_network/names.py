@@ -18,8 +18,10 @@ class Resolved(Enum):
     CONNECTED = "connected"
 
 
-async def resolves(ctx: Context, pod: Pod, address: str, *, window: float, connected: bool) -> Resolved:
-    """Connect to ``name:port``. Without ``connected`` it is enough that the name resolves."""
+async def resolves(
+    ctx: Context, pod: Pod, address: str, *, window: float, connected: bool = False, absent: bool = False
+) -> Resolved:
+    """Connect to ``name:port``. Without ``connected`` it is enough that the name resolves; ``absent``: it must not."""
     state = Resolved.NO
 
     async def attempt() -> Try:
@@ -32,7 +34,7 @@ async def resolves(ctx: Context, pod: Pod, address: str, *, window: float, conne
         else:
             state = Resolved.ONLY
         enough = state is Resolved.CONNECTED or (state is Resolved.ONLY and not connected)
-        return Try(enough, result.seen, result.execution)
+        return Try(state is Resolved.NO if absent else enough, result.seen, result.execution)
 
     await ctx.probe.until(
         f"{pod.name} asks for {address}",
@@ -40,7 +42,7 @@ async def resolves(ctx: Context, pod: Pod, address: str, *, window: float, conne
         window=window,
         pod=pod,
         command=connect(address),
-        expected="connected" if connected else "resolved",
+        expected="no such name" if absent else "connected" if connected else "resolved",
         target=address,
     )
     return state

@@ -1,0 +1,44 @@
+"""From RUN on the command line to a run that can be read: an id, a folder, a bundle, or the newest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from winready.cli.options import fail
+
+if TYPE_CHECKING:
+    from winready.report.record import Record
+
+report_dir_option = click.option(
+    "--report-dir", metavar="DIR", help="Where run folders are (default: $ARTIFACTS, else ./winready-runs)."
+)
+
+
+def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
+    """The folder and the record of a run; a mistake of the user ends the command."""
+    import msgspec
+
+    from winready.report import folders, record
+
+    base = folders.report_folder(report_dir)
+    try:
+        folder = folders.find(base, run)
+        return folder, record.read(folder)
+    except folders.RunNotFound as error:
+        fail(str(error), "'winready history' lists the runs that there are" if run else "")
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        fail(f"{folder / record.NAME} cannot be read: {error}", "the run's journal.jsonl may still be whole")
+
+
+def write_text(text: str, output: str | None) -> None:
+    """Text to a file, or to standard output."""
+    if output is None or output == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(output).write_bytes(text.encode())
+    except OSError as error:
+        fail(f"{output} cannot be written: {error.strerror}", "choose another place with --output")

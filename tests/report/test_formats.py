@@ -1,0 +1,129 @@
+"""``winready report``: a run in every format that others read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from report import samples
+from winready.cli.main import cli
+from winready.engine.outcomes import RuleResult
+from winready.report import junit
+from winready.report.formats import escape
+
+DNS = "core.network.dns-internal"
+HOSTILE = '=cmd|"/C calc"!A0\x1b[31m red\x1b[0m\x00 <script>alert(1)</script> @everyone | `x`\nsecond ]]>'
+
+
+def report(base: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["report", "--report-dir", str(base), *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    failed = samples.result(DNS, "failed", reason=HOSTILE)
+    samples.write_run(tmp_path, results=[failed])
+    return tmp_path
+
+
+def test_json_and_yaml_are_the_record(tmp_path: Path) -> None:
+    folder = samples.write_run(tmp_path)
+    written = json.loads((folder / "run.json").read_text())
+    assert json.loads(report(tmp_path, "--format", "json")) == written
+    assert yaml.safe_load(report(tmp_path, "--format", "yaml")) == written
+
+
+def test_junit_counts_what_it_contains_and_names_stay_the_same(tmp_path: Path) -> None:
+    outcomes = {DNS: "failed", "core.network.dns-custom": "blocked"}
+    ids = [*samples.CORE, "extend.worker.node-ping"]
+    samples.write_run(tmp_path, ids=ids, outcomes={**outcomes, "extend.worker.node-ping": "failed"})
+    suite = ElementTree.fromstring(report(tmp_path, "--format", "junit")).find("testsuite")
+    assert suite is not None
+    cases = suite.findall("testcase")
+    assert [case.get("name") for case in cases[:2]] == samples.CORE[:2]
+    assert int(suite.get("tests", 0)) == len(cases) == len(ids) + 4
+    for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        assert int(suite.get(attribute, -1)) == sum(case.find(tag) is not None for case in cases) == 1
+    failure = suite.find(f"testcase[@name='{DNS}']/failure")
+    assert failure is not None
+    assert "Connection timed out" in (failure.text or "")
+    assert "look at node windows-1" in (failure.text or "")
+
+
+def test_junit_of_a_hostile_answer_is_read_by_any_parser(hostile: Path) -> None:
+    root = ElementTree.fromstring(report(hostile, "--format", "junit"))
+    failure = root.find(".//failure")
+    assert failure is not None
+    assert "[31m" not in (failure.text or "")
+    assert "<script>alert(1)</script>" in (failure.text or "")
+
+
+def test_a_waived_rule_is_no_failure_in_junit() -> None:
+    rule = RuleResult(
+        id="rule.cluster-size", outcome="failed", reason="small", gates="run", waived_by="--allow-small-cluster"
+    )
+    root = ElementTree.fromstring(junit.render(samples.make_record(rules=[rule])))
+    assert root.find(".//failure") is None
+
+
+def test_csv_has_a_row_for_each_and_no_formula(hostile: Path) -> None:
+    text = report(hostile, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["id"] for row in rows][:1] == [DNS]
+    assert len(rows) == 5
+    assert rows[0]["reason"].startswith("'=cmd")
+    assert not any(str(value).startswith(("=", "+", "-", "@")) for row in rows for value in row.values())
+
+
+def test_markdown_says_what_failed_and_mentions_nobody(hostile: Path) -> None:
+    text = report(hostile, "--format", "markdown")
+    assert text.startswith("## ✗ Fail (partial: 1 of 24 core requirements)")
+    assert DNS in text
+    assert "next step: look at node windows-1" in text
+    assert "<script>" not in text
+    assert "@everyone" not in text
+    assert all(line.count("|") - line.count("\\|") in (0, 5) for line in text.splitlines())
+
+
+def test_markdown_escapes_what_would_be_markup() -> None:
+    assert escape("a|b *c* <b> [x](y)\nz") == "a\\|b \\*c\\* &lt;b&gt; \\[x\\](y) z"
+
+
+def test_prow_finds_its_layout(tmp_path: Path) -> None:
+    samples.write_run(tmp_path, outcomes={DNS: "failed"})
+    report(tmp_path, "--format", "prow", "--output", str(tmp_path / "build"))
+    build = tmp_path / "build"
+    started, finished = (json.loads((build / name).read_text()) for name in ("started.json", "finished.json"))
+    assert finished["timestamp"] - started["timestamp"] == 9
+    assert (finished["passed"], finished["result"]) == (False, "FAILURE")
+    assert finished["metadata"]["verdict"] == "Fail"
+    assert f"✗ {DNS}" in (build / "build-log.txt").read_text()
+    ElementTree.parse(build / "artifacts" / "junit_winready.xml")
+    assert (build / "artifacts" / "report.html").is_file()
+
+
+def test_prow_without_a_folder_is_wrong_usage(tmp_path: Path) -> None:
+    samples.write_run(tmp_path)
+    result = CliRunner().invoke(cli, ["report", "--report-dir", str(tmp_path), "--format", "prow"])
+    assert (result.exit_code, "--output" in result.stderr) == (2, True)
+
+
+def test_a_run_that_is_not_there_or_damaged_is_said(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["report", "--report-dir", str(tmp_path), "nope"])
+    assert result.exit_code == 2
+    assert "there is no run 'nope'" in result.stderr
+    folder = samples.write_run(tmp_path)
+    (folder / "run.json").write_bytes(b'{"run_id": 7')
+    result = CliRunner().invoke(cli, ["report", "--report-dir", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "run.json cannot be read" in result.stderr
+    assert "Traceback" not in result.output
