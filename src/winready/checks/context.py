@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from winready.checks.fixtures import SHARED, Service
 from winready.checks.world import World
+from winready.cluster.client import Object
 from winready.cluster.commands import Os
 from winready.cluster.evidence import Evidence
 from winready.cluster.failures import CheckFailed
 from winready.cluster.inventory import Node
 from winready.cluster.namespaces import Namespace
-from winready.cluster.pods import Pod
+from winready.cluster.pods import Pod, pinned, pod_object, pod_spec
 from winready.cluster.probes import Prober
+from winready.cluster.resources import PODS
 from winready.cluster.settings import Settings
 from winready.cluster.timing import Table, Timing
 
@@ -60,9 +64,21 @@ class Context:
         """The service over the servers of an OS."""
         return await self.world.fixtures.service(os)
 
+    async def host(self, node: Node) -> Pod:
+        """The pod that sees a Windows node's own files, as a witness."""
+        return self.witnesses([pod for pod in await self.world.fixtures.hosts() if pod.node.name == node.name])[0]
+
     async def shared_namespace(self) -> Namespace:
         """The namespace of the shared fixtures."""
         return await self.world.namespace(SHARED)
+
+    async def start(
+        self, namespace: Namespace, name: str, node: Node, containers: list[Object], volumes: Sequence[Object] = ()
+    ) -> Pod:
+        """A Windows pod on a node, Ready and proven."""
+        spec = pinned(pod_spec("windows", containers, self.settings, [node], volumes=list(volumes)), node)
+        await namespace.create(PODS, pod_object(name, spec, self.settings))
+        return self.witnesses([await namespace.ready_pod(name)])[0]
 
     def witnesses(self, pods: list[Pod]) -> list[Pod]:
         """Record pods as evidence; one that is not the Windows container it should be makes the check fail."""

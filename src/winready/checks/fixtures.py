@@ -11,12 +11,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from winready.checks.workloads import netexec_deployment
 from winready.cluster.client import Object
-from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os
+from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os, powershell
 from winready.cluster.inventory import Node
 from winready.cluster.namespaces import Namespace
-from winready.cluster.pods import Pod, netexec_container, pinned, pod_object, pod_spec
-from winready.cluster.resources import PODS, SERVICES
+from winready.cluster.pods import (
+    Pod,
+    host_path,
+    host_process_spec,
+    idle_container,
+    netexec_container,
+    pinned,
+    pod_object,
+    pod_spec,
+)
+from winready.cluster.resources import DEPLOYMENTS, PODS, SERVICES
 
 if TYPE_CHECKING:
     from winready.checks.world import World
@@ -26,7 +36,8 @@ PEERS = "peers"
 LINUX_NODES = 2
 """Linux is the other side of a conversation, not what is judged: two nodes tell same-node from cross-node."""
 
-EXPECTED_SECONDS = {"clients": 25.0, "servers": 25.0, "services": 1.0}
+TEN = 10
+EXPECTED_SECONDS = {"clients": 25.0, "servers": 25.0, "services": 1.0, "hosts": 15.0, "ten": 60.0}
 """Cluster seconds that each fixture should take with warm images."""
 
 
@@ -70,6 +81,8 @@ class Fixtures:
             "clients": self._make_clients,
             "servers": self._make_servers,
             "services": self._make_services,
+            "hosts": self._make_hosts,
+            "ten": self._make_ten,
         }
 
     def start(self, name: str) -> asyncio.Task[Any]:
@@ -96,6 +109,16 @@ class Fixtures:
         """The service over the servers of an OS."""
         services: dict[str, Service] = await asyncio.shield(self.start("services"))
         return services[os]
+
+    async def hosts(self) -> list[Pod]:
+        """A pod per judged Windows node that sees the run's folder on the node, where the node has it."""
+        pods: list[Pod] = await asyncio.shield(self.start("hosts"))
+        return pods
+
+    async def ten(self) -> tuple[list[Pod], Service]:
+        """Ten Windows pods and the service over them."""
+        made: tuple[list[Pod], Service] = await asyncio.shield(self.start("ten"))
+        return made
 
     @property
     def linux_nodes(self) -> list[Node]:
@@ -129,6 +152,29 @@ class Fixtures:
         settings = self._world.settings
         spec = pod_spec(os, [netexec_container(settings)], settings, [node], hostname=name, subdomain=PEERS)
         return pod_object(name, pinned(spec, node), settings, app=app, peers="yes")
+
+    async def _make_hosts(self) -> list[Pod]:
+        world = self._world
+        namespace = await world.namespace("host")
+        on_host = "hostprocess" not in world.inventory.missing
+        names = []
+        for number, node in enumerate(world.windows_nodes, 1):
+            sleep = powershell("Start-Sleep -Seconds 86400")
+            mounts = [] if on_host else [{"name": "host", "mountPath": world.host_folder}]
+            container = idle_container(world.settings, command=sleep, args=[], volumeMounts=mounts)
+            volumes = [] if on_host else [host_path("host", world.host_folder)]
+            spec = pinned(pod_spec("windows", [container], world.settings, [node], volumes=volumes), node)
+            names.append(f"hp-{number}")
+            made = host_process_spec(spec) if on_host else spec
+            await namespace.create(PODS, pod_object(names[-1], made, world.settings))
+        return list(await asyncio.gather(*(namespace.ready_pod(name) for name in names)))
+
+    async def _make_ten(self) -> tuple[list[Pod], Service]:
+        world = self._world
+        namespace = await world.namespace("ten")
+        await namespace.create(DEPLOYMENTS, netexec_deployment(world, "ten", TEN))
+        service = read_service(await namespace.create(SERVICES, service_object("ten", {"app": "ten"})))
+        return await namespace.ready_pods({"app": "ten"}, TEN), service
 
     async def _make_services(self) -> dict[str, Service]:
         namespace: Namespace = await self._world.namespace(SHARED)

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from winready.checks.context import Context
 from winready.cluster.client import Object
 from winready.cluster.pods import netexec_container, pod_spec
+
+if TYPE_CHECKING:
+    from winready.checks.world import World
 
 HOSTNAME = "kubernetes.io/hostname"
 
 
-def netexec_deployment(ctx: Context, name: str, replicas: int) -> Object:
+def netexec_deployment(world: World, name: str, replicas: int) -> Object:
     """A Deployment of Windows servers, spread over the judged nodes."""
-    return {"metadata": {"name": name}, "spec": {"replicas": replicas, **_template(ctx, name)}}
+    return deployment(world, name, replicas, netexec_container(world.settings))
 
 
-def netexec_stateful_set(ctx: Context, name: str, replicas: int, service: str) -> Object:
+def deployment(world: World, name: str, replicas: int, container: Object) -> Object:
+    """A Deployment of Windows pods of one container, spread over the judged nodes."""
+    return {"metadata": {"name": name}, "spec": {"replicas": replicas, **_template(world, name, container)}}
+
+
+def netexec_stateful_set(world: World, name: str, replicas: int, service: str) -> Object:
     """A StatefulSet of Windows servers behind a headless service."""
-    spec = {"replicas": replicas, "serviceName": service, "podManagementPolicy": "Parallel", **_template(ctx, name)}
+    spec = {
+        "replicas": replicas,
+        "serviceName": service,
+        "podManagementPolicy": "Parallel",
+        **_template(world, name, netexec_container(world.settings)),
+    }
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def _template(ctx: Context, name: str) -> Object:
+def _template(world: World, name: str, container: Object) -> Object:
     labels = {"app": name}
     spread: dict[str, Any] = {
         "maxSkew": 1,
@@ -30,16 +42,16 @@ def _template(ctx: Context, name: str) -> Object:
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": labels},
     }
-    hostnames = [node.labels.get(HOSTNAME, node.name) for node in ctx.windows_nodes]
+    hostnames = [node.labels.get(HOSTNAME, node.name) for node in world.windows_nodes]
     judged = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": hostnames}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [judged]}}}
     spec = pod_spec(
         "windows",
-        [netexec_container(ctx.settings)],
-        ctx.settings,
-        ctx.windows_nodes,
+        [container],
+        world.settings,
+        world.windows_nodes,
         affinity=affinity,
         topologySpreadConstraints=[spread],
     )
-    template = {"metadata": {"labels": {**ctx.settings.labels(), **labels}}, "spec": spec}
+    template = {"metadata": {"labels": {**world.settings.labels(), **labels}}, "spec": spec}
     return {"selector": {"matchLabels": labels}, "template": template}

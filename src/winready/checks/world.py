@@ -29,6 +29,10 @@ class World:
         self.nodes: dict[str, Node] = by_name
         self.windows_nodes = [by_name[name] for name in windows_nodes]
         self.linux_nodes = [by_name[name] for name in linux_nodes]
+        self.host_folder = f"C:\\winready\\{settings.run_id}"
+        """Where checks keep files on Windows nodes."""
+        self.leftovers: list[str] = []
+        """What could not be removed from nodes."""
         self.began = time.monotonic()
         self.fixtures = Fixtures(self)
         self._namespaces: dict[str, Namespace] = {}

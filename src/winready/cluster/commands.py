@@ -17,6 +17,7 @@ from winready.cluster.timing import TABLE
 Os = Literal["windows", "linux"]
 NETEXEC_HTTP, NETEXEC_UDP = 8080, 8081
 DIAL_MOST = 10
+MEMORY_BLOCK = 8 * 2**20
 _VERSION = re.compile(r"\[Version (\d+\.\d+\.\d+)(?:\.\d+)?\]")
 
 
@@ -47,6 +48,59 @@ def connect(address: str) -> list[str]:
 def system_version(os: Os) -> list[str]:
     """Make a container say what it is."""
     return ["cmd", "/c", "ver"] if os == "windows" else ["uname", "-s"]
+
+
+def read_file(os: Os, path: str) -> list[str]:
+    """Print a file."""
+    return ["cmd", "/c", "type", path] if os == "windows" else ["cat", path]
+
+
+def write_file(os: Os, path: str, text: str, *, append: bool = False) -> list[str]:
+    """Write one line. The text must end in a letter: ``cmd`` reads a digit before ``>`` as a file handle."""
+    if not text or not text[-1].isalpha():
+        raise ValueError(f"{text!r} does not end in a letter")
+    line = f"echo {text}{'>>' if append else '>'}{path}"
+    return ["cmd", "/c", line] if os == "windows" else ["sh", "-c", line]
+
+
+def make_folder(path: str) -> list[str]:
+    """Make a folder on a Windows node, with those above it; one that is there already is as good."""
+    return ["cmd", "/c", "mkdir", path]
+
+
+def remove_folder(path: str) -> list[str]:
+    """Remove a folder of a Windows node with all that is in it."""
+    return ["cmd", "/c", "rmdir", "/s", "/q", path]
+
+
+def powershell(script: str) -> list[str]:
+    """A PowerShell script; only single quotes may be in it."""
+    return ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", script]
+
+
+def burn_cpu() -> list[str]:
+    """Ask for a whole core, for ever."""
+    return powershell("while ($true) {}")
+
+
+def fill_memory(blocks: int, hold_seconds: float) -> list[str]:
+    """Take blocks of memory until there are enough or Windows refuses, say how many it were, and keep them a while."""
+    script = (
+        f"$all = @(); $n = 0; try {{ while ($n -lt {blocks}) {{ $all += ,(New-Object byte[] {MEMORY_BLOCK}); $n++ }} "
+        f"}} catch {{ }}; Write-Output ('blocks=' + $n); Start-Sleep -Seconds {hold_seconds:g}; exit 0"
+    )
+    return powershell(script)
+
+
+def read_blocks(output: bytes) -> int | None:
+    """How many blocks `fill_memory` got; None when it did not get to say so."""
+    found = [line for line in lines(output) if line.startswith("blocks=")]
+    return int(found[0].removeprefix("blocks=")) if found and found[0][7:].isdigit() else None
+
+
+def restart_computer(delay_seconds: float) -> list[str]:
+    """Restart a Windows node from a HostProcess container, after a delay in which that container can end."""
+    return ["shutdown.exe", "/r", "/t", f"{delay_seconds:g}"]
 
 
 def windows_build(output: str) -> str:

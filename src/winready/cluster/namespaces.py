@@ -70,7 +70,7 @@ class Namespace:
     async def ready_pod(self, name: str, *, other_than: str = "", seconds: float | None = None) -> Pod:
         """Wait until a pod of that name is Ready (and is not the one with uid ``other_than``)."""
         found = await self._until(
-            lambda: _ready(self._pods.get(name), other_than), seconds, lambda: self._why_not_ready(name)
+            lambda: is_ready(self._pods.get(name), other_than), seconds, lambda: self.why_not_ready(name)
         )
         return await self.prove(found)
 
@@ -80,6 +80,23 @@ class Namespace:
             lambda: self._all_ready(labels, count), seconds, lambda: self._why_not_all(labels, count)
         )
         return list(await asyncio.gather(*(self.prove(raw) for raw in found)))
+
+    async def gone_pod(self, pod: Pod) -> bool:
+        """Delete a pod and wait until nothing is left of it."""
+        await self.client.delete(PODS, pod.name, self.name, uid=pod.uid)
+        return await self.seen(lambda: self._gone(pod) or None, self.settings.timing.table.pod_delete) is not None
+
+    def _gone(self, pod: Pod) -> bool:
+        raw = self._pods.get(pod.name)
+        return raw is None or raw["metadata"]["uid"] != pod.uid
+
+    def pod(self, name: str) -> Object | None:
+        """A pod as it was last seen."""
+        return self._pods.get(name)
+
+    def pods(self, labels: dict[str, str]) -> list[Object]:
+        """The pods with these labels as they were last seen."""
+        return [raw for raw in self._pods.values() if labels.items() <= (raw["metadata"].get("labels") or {}).items()]
 
     async def prove(self, raw: Object) -> Pod:
         """Make the pod's container say what it is; a Linux container on a Windows node does not get past this."""
@@ -138,10 +155,10 @@ class Namespace:
         if node is not None and node.windows:
             self.windows_pods.add(raw["metadata"]["uid"])
 
-    async def _until(self, found: Callable[[], T | None], seconds: float | None, why: Callable[[], str]) -> T:
-        timing = self.settings.timing
-        limit = timing.deadline(seconds or timing.table.image_pull)
-        try:
+    async def seen(self, found: Callable[[], T | None], seconds: float) -> T | None:
+        """Wait until a change of pods makes ``found`` answer, or ``seconds`` cluster seconds have passed: then None."""
+        limit = self.settings.timing.deadline(seconds)
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit), self._changed:
                 while True:
                     if self._broken:
@@ -149,29 +166,32 @@ class Namespace:
                     if (result := found()) is not None:
                         return result
                     await self._changed.wait()
-        except TimeoutError:
-            events = await self._last_events()
+        return None
+
+    async def _until(self, found: Callable[[], T | None], seconds: float | None, why: Callable[[], str]) -> T:
+        seconds = seconds or self.settings.timing.table.image_pull
+        result = await self.seen(found, seconds)
+        if result is None:
             raise CheckBlocked(
-                f"{why()} (waited {seconds or timing.table.image_pull:g} s){events}",
+                f"{why()} (waited {seconds:g} s){await self.last_warning()}",
                 next_step=f"'kubectl describe pods -n {self.name}' while the run is going on shows more",
-            ) from None
+            )
+        return result
 
     def _all_ready(self, labels: dict[str, str], count: int) -> list[Object] | None:
-        mine = self._labelled(labels)
-        ready = [raw for raw in mine if _ready(raw)]
+        mine = self.pods(labels)
+        ready = [raw for raw in mine if is_ready(raw)]
         return ready if len(ready) == len(mine) == count else None
 
-    def _labelled(self, labels: dict[str, str]) -> list[Object]:
-        return [raw for raw in self._pods.values() if labels.items() <= (raw["metadata"].get("labels") or {}).items()]
-
     def _why_not_all(self, labels: dict[str, str], count: int) -> str:
-        mine = self._labelled(labels)
-        waiting = [raw["metadata"]["name"] for raw in mine if not _ready(raw)]
+        mine = self.pods(labels)
+        waiting = [raw["metadata"]["name"] for raw in mine if not is_ready(raw)]
         if waiting:
-            return self._why_not_ready(waiting[0])
+            return self.why_not_ready(waiting[0])
         return f"{len(mine)} of {count} pods with {labels} exist in {self.name}"
 
-    def _why_not_ready(self, name: str) -> str:
+    def why_not_ready(self, name: str) -> str:
+        """What keeps a pod from being Ready, for people."""
         raw = self._pods.get(name)
         if raw is None:
             return f"pod {self.name}/{name} does not exist"
@@ -187,7 +207,8 @@ class Namespace:
         reason = status.get("reason") or status.get("phase") or "no status"
         return f"{where} does not become Ready ({reason})"
 
-    async def _last_events(self) -> str:
+    async def last_warning(self) -> str:
+        """The last warning of the namespace, as the end of a sentence."""
         with contextlib.suppress(ClusterError):
             events = await self.client.list(EVENTS, self.name, fields="type=Warning")
             texts = dict.fromkeys(f"{item.get('reason')}: {bounded(item.get('message') or '', 300)}" for item in events)
@@ -196,7 +217,8 @@ class Namespace:
         return ""
 
 
-def _ready(raw: Object | None, other_than: str = "") -> Object | None:
+def is_ready(raw: Object | None, other_than: str = "") -> Object | None:
+    """The pod, if it is Ready, is to stay, and has another uid than the one given."""
     if raw is None or raw["metadata"]["uid"] == other_than or raw["metadata"].get("deletionTimestamp"):
         return None
     status = raw.get("status") or {}

@@ -94,14 +94,38 @@ def netexec_container(settings: Settings, *, name: str = CONTAINER, http: int = 
     }
 
 
-def pause_container(settings: Settings, *, name: str = CONTAINER) -> Object:
+def pause_container(settings: Settings, *, name: str = CONTAINER, **more: Any) -> Object:
     """The cheapest container there is."""
     return {
         "name": name,
         "image": settings.image(PAUSE),
         "imagePullPolicy": "IfNotPresent",
         "resources": {"requests": {"cpu": "10m", "memory": "50Mi"}},
+        **more,
     }
+
+
+def idle_container(settings: Settings, *, name: str = CONTAINER, **more: Any) -> Object:
+    """An agnhost that does nothing by itself: a place to run commands in."""
+    return {
+        "name": name,
+        "image": settings.image(AGNHOST),
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["pause"],
+        "resources": {"requests": {"cpu": "10m", "memory": "100Mi"}},
+        **more,
+    }
+
+
+def host_path(name: str, path: str) -> Object:
+    """A volume that is a folder of the node, made where it is missing."""
+    return {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
+
+
+def host_process_spec(spec: Object) -> Object:
+    """The same specification, run on the node itself as SYSTEM."""
+    options = {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}
+    return {**spec, "hostNetwork": True, "securityContext": {"windowsOptions": options}}
 
 
 def pod_spec(os: Os, containers: list[Object], settings: Settings, nodes: list[Node], **more: Any) -> Object:

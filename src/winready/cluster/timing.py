@@ -38,6 +38,24 @@ class Table:
     answer: float = 15  # curl --max-time
     dial_try: float = 5  # one try of agnhost's dial
     tcp_connect: float = 5  # agnhost connect --timeout
+    volume_update: float = 240  # the kubelet's sync period, its cache and jitter on both
+    sharing_retry: float = 30  # a file that somebody has open refuses others on Windows
+    pending_hold: float = 60
+    scheduler_event: float = 180
+    churn_round: float = 300
+    token_life: float = 600  # the least that the API grants
+    token_rotation: float = 900  # 80 % of the life, the next pod sync, client-go's own minute
+    token_look: float = 30
+    token_call: float = 15  # inclusterclient --poll-interval
+    cpu_settle: float = 60
+    cpu_window: float = 60
+    memory_fill: float = 120
+    memory_hold: float = 20
+    stats_look: float = 5
+    reboot_delay: float = 30  # shutdown /t: the pod that asks for it ends in time to say so
+    reboot_look: float = 5
+    reboot_back: float = 900
+    reboot_recovery: float = 600
 
 
 TABLE = Table()
@@ -64,13 +82,13 @@ class Timing:
         """Let cluster time pass."""
         await asyncio.sleep(self.wall(cluster_seconds))
 
-    async def attempts(self, window: float) -> AsyncIterator[int]:
-        """Count attempts, one per poll interval, until ``window`` cluster seconds have passed."""
+    async def attempts(self, window: float, *, every: float | None = None) -> AsyncIterator[int]:
+        """Count attempts, one per poll interval (or ``every``), until ``window`` cluster seconds have passed."""
         end = asyncio.get_running_loop().time() + self.deadline(window)
         attempt = 1
         yield attempt
         while asyncio.get_running_loop().time() < end:
-            await self.pause(self.table.poll)
+            await self.pause(every or self.table.poll)
             attempt += 1
             yield attempt
 

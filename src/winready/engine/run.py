@@ -105,7 +105,7 @@ class Run:
                 self._give_up(plan, ClusterError(words, "log in again, or renew the credentials in the kubeconfig"))
             except ClusterError as error:
                 self._give_up(plan, error)
-            self._conclude(inventory, world, await self._clean_up() if world else [])
+            self._conclude(inventory, world, await self._clean_up(world) if world else [])
         finally:
             self._queue.put_nowait(None)
 
@@ -213,7 +213,7 @@ class Run:
             if item.id not in self._results:
                 self._finish(unjudged(item, "error", error.message, error.remedy))
 
-    async def _clean_up(self) -> list[str]:
+    async def _clean_up(self, world: World) -> list[str]:
         start = time.monotonic()
         timing = self.options.settings.timing
         left = await clean_up(
@@ -222,6 +222,7 @@ class Run:
             patience=max(timing.deadline(CLEANUP_SECONDS), 30.0),
             pause=max(timing.wall(timing.table.poll), 0.05),
         )
+        left += world.leftovers
         seconds = round(time.monotonic() - start, 3)
         self._tell(events.CleanedUp(at_s=self._now(), leftovers=left, seconds=seconds))
         return left

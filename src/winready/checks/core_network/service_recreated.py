@@ -18,7 +18,7 @@ REPLICAS = 2
 async def service_recreated(ctx: Context) -> None:
     """Reach it, delete it, see it gone; create it anew, then again with its old address and port: reached each time."""
     namespace = await ctx.world.namespace("re")
-    await namespace.create(DEPLOYMENTS, netexec_deployment(ctx, "back", REPLICAS))
+    await namespace.create(DEPLOYMENTS, netexec_deployment(ctx.world, "back", REPLICAS))
     first = read_service(await namespace.create(SERVICES, service_object("again", {"app": "back"})))
     servers = ctx.witnesses(await namespace.ready_pods({"app": "back"}, REPLICAS))
     clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]

@@ -19,7 +19,7 @@ async def statefulset_identity(ctx: Context) -> None:
     namespace = await ctx.world.namespace("st")
     await namespace.create(SERVICES, service_object("st", {"app": "st"}, type="ClusterIP", clusterIP="None"))
     service = read_service(await namespace.create(SERVICES, service_object("st-vip", {"app": "st"})))
-    await namespace.create(STATEFUL_SETS, netexec_stateful_set(ctx, "st", REPLICAS, "st"))
+    await namespace.create(STATEFUL_SETS, netexec_stateful_set(ctx.world, "st", REPLICAS, "st"))
     before = {pod.name: pod for pod in ctx.witnesses(await namespace.ready_pods({"app": "st"}, REPLICAS))}
     clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]
     window = ctx.times.service_reachable

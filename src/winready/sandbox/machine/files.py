@@ -215,8 +215,10 @@ class FileSystem:
             self.root = self.root.thawed()
             here = self.root
         for name in parts[best:]:
-            thawed = as_directory(here.get(name) or Directory(fold=here.fold)).thawed()
-            if thawed is not here.get(name):
+            child = here.get(name)
+            # An empty directory is false, and is there all the same.
+            thawed = as_directory(Directory(fold=here.fold) if child is None else child).thawed()
+            if thawed is not child:
                 here.put(name, thawed)
             here = thawed
         return here

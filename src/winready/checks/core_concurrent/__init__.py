@@ -1,0 +1,1 @@
+"""Core.Concurrent: churn, and many pods behind one address."""

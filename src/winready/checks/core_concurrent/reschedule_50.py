@@ -1,0 +1,122 @@
+"""A Deployment's Windows pod is rescheduled 50 times in a row while deletions go on in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from functools import partial
+
+from winready.checks.context import Context
+from winready.checks.fixtures import read_service, service_object
+from winready.checks.registry import check
+from winready.checks.workloads import deployment, netexec_deployment
+from winready.cluster.client import Object
+from winready.cluster.failures import CheckFailed
+from winready.cluster.namespaces import Namespace, is_ready
+from winready.cluster.pods import Pod, pause_container
+from winready.cluster.probes import Try, every
+from winready.cluster.resources import DEPLOYMENTS, PODS, SERVICES
+
+ROUNDS = 50
+CHURNED, BACKGROUND = {"app": "churn"}, {"app": "noise"}
+
+
+@check("core.concurrent.reschedule-50", fixtures=("clients",), expected_s=900, windows_pods=2 * ROUNDS)
+async def reschedule_50(ctx: Context) -> None:
+    """Delete the pod, wait until another is Ready and proven, fifty times; then the service leads to the last one."""
+    namespace = await ctx.world.namespace("churn")
+    service = read_service(await namespace.create(SERVICES, service_object("churn", CHURNED)))
+    await namespace.create(DEPLOYMENTS, netexec_deployment(ctx.world, "churn", 1))
+    await namespace.create(DEPLOYMENTS, deployment(ctx.world, "noise", 1, pause_container(ctx.settings)))
+    (pod,) = ctx.witnesses(await namespace.ready_pods(CHURNED, 1))
+    noise = asyncio.create_task(_delete_for_ever(ctx, namespace))
+    try:
+        pod = await _reschedule(ctx, namespace, pod)
+    finally:
+        noise.cancel()
+        await asyncio.gather(noise, return_exceptions=True)
+    await _settled(ctx, namespace)
+    clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]
+    what, window = f"the Deployment after {ROUNDS} reschedules", ctx.times.service_reachable
+    await every(
+        *(ctx.probe.reach(each, service.cluster_ip, service.port, [pod], what, window=window) for each in clients)
+    )
+
+
+async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod) -> Pod:
+    seen, spans = {pod.uid}, list[float]()
+    nodes: dict[str, int] = {}
+    for number in range(1, ROUNDS + 1):
+        start = time.monotonic()
+        await ctx.world.client.delete(PODS, pod.name, namespace.name, uid=pod.uid)
+        raw = await namespace.seen(lambda: _another(namespace, seen), ctx.times.churn_round)
+        if raw is None:
+            raise CheckFailed(
+                f"no new pod was Ready {ctx.times.churn_round:g} s after reschedule {number} of {ROUNDS}: "
+                f"{_stuck(namespace, seen)}{await namespace.last_warning()}",
+                expected=f"a Ready pod within {ctx.times.churn_round:g} s, {ROUNDS} times",
+                observed=f"{number - 1} times",
+                next_step="'kubectl describe' of that pod and the kubelet's log on its node say what it waits for",
+            )
+        pod = await namespace.prove(raw)
+        seen.add(pod.uid)
+        ctx.witnesses([pod])
+        spans.append((time.monotonic() - start) * ctx.timing.scale)
+        nodes[pod.node.name] = nodes.get(pod.node.name, 0) + 1
+        ctx.probe.record(
+            f"reschedule {number}",
+            Try(True, f"Ready and Windows ({pod.build})"),
+            pod,
+            [],
+            "a new Ready pod",
+            start=start,
+        )
+    spans.sort()
+    times = {"p50": statistics.median(spans), "p95": spans[int(0.95 * len(spans))], "most": spans[-1]}
+    ctx.evidence.fact("cluster seconds per reschedule", {name: round(value, 1) for name, value in times.items()})
+    ctx.evidence.fact("reschedules per node", nodes)
+    return pod
+
+
+def _another(namespace: Namespace, seen: set[str]) -> Object | None:
+    found = (raw for raw in namespace.pods(CHURNED) if raw["metadata"]["uid"] not in seen and is_ready(raw))
+    return next(found, None)
+
+
+def _stuck(namespace: Namespace, seen: set[str]) -> str:
+    names = [raw["metadata"]["name"] for raw in namespace.pods(CHURNED) if raw["metadata"]["uid"] not in seen]
+    return namespace.why_not_ready(names[0]) if names else "the Deployment made none"
+
+
+async def _delete_for_ever(ctx: Context, namespace: Namespace) -> None:
+    """Delete pods of another Deployment as soon as they are Ready."""
+    while True:
+        ready = await namespace.seen(
+            lambda: next((raw for raw in namespace.pods(BACKGROUND) if is_ready(raw)), None), ctx.times.churn_round
+        )
+        if ready is not None:
+            metadata = ready["metadata"]
+            await ctx.world.client.delete(PODS, metadata["name"], namespace.name, uid=metadata["uid"])
+        await ctx.timing.pause(ctx.times.poll)
+
+
+async def _settled(ctx: Context, namespace: Namespace) -> None:
+    """What was deleted is gone, and both Deployments are whole again."""
+    for app in (CHURNED, BACKGROUND):
+        whole = await namespace.seen(partial(_only_ready, namespace, app), ctx.times.rollout)
+        if whole is None:
+            left = [raw["metadata"]["name"] for raw in namespace.pods(app)]
+            stuck = next((name for name in left if not is_ready(namespace.pod(name))), "")
+            raise CheckFailed(
+                f"{ctx.times.rollout:g} s after the end {len(left)} pods of Deployment {app['app']} are left, "
+                f"not one: {namespace.why_not_ready(stuck) if stuck else ', '.join(left)}",
+                expected="one Ready pod, the others gone",
+                observed=", ".join(left) or "none",
+                next_step="look for pods that stay Terminating and at the kubelet of their node",
+            )
+
+
+def _only_ready(namespace: Namespace, labels: dict[str, str]) -> list[Object] | None:
+    found = namespace.pods(labels)
+    return found if len(found) == 1 and is_ready(found[0]) else None

@@ -1,0 +1,1 @@
+"""Core.Storage: volumes, files, tokens and what a reboot leaves of them."""

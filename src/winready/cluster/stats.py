@@ -1,0 +1,55 @@
+"""What a kubelet measured: processor time and memory of containers, from ``stats/summary``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from winready.cluster.client import Object
+from winready.cluster.failures import CheckBlocked
+from winready.cluster.pods import CONTAINER, Pod
+
+STAMP_SECONDS = 20.0
+"""The kubelet's time stamps are whole seconds: over less than this, our own clock is nearer to the truth."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One reading of a container's meters."""
+
+    core_seconds: float
+    memory_bytes: int
+    """What is committed: the figure that Windows limits."""
+    stamped: float
+    read: float
+
+    def cores_since(self, earlier: Usage) -> float:
+        """The average number of cores in use between two readings."""
+        by_stamp = self.stamped - earlier.stamped
+        span = by_stamp if by_stamp >= STAMP_SECONDS else self.read - earlier.read
+        return (self.core_seconds - earlier.core_seconds) / span if span > 0 else 0.0
+
+
+async def usage(pod: Pod, container: str = CONTAINER) -> Usage:
+    """Read the meters of a container; blocked when its kubelet does not show them."""
+    summary = await pod.client.node_proxy(pod.node.name, "stats/summary")
+    read = time.monotonic()
+    found = _container(summary, pod, container)
+    cpu, memory = found.get("cpu") or {}, found.get("memory") or {}
+    if "usageCoreNanoSeconds" not in cpu or "usageBytes" not in memory:
+        raise CheckBlocked(
+            f"the kubelet of node {pod.node.name} shows no statistics of pod {pod.name}",
+            next_step=f"'kubectl get --raw /api/v1/nodes/{pod.node.name}/proxy/stats/summary' should list it",
+        )
+    stamped = datetime.fromisoformat(cpu["time"].replace("Z", "+00:00")).timestamp()
+    return Usage(int(cpu["usageCoreNanoSeconds"]) / 1e9, int(memory["usageBytes"]), stamped, read)
+
+
+def _container(summary: Object, pod: Pod, container: str) -> Object:
+    for item in summary.get("pods") or []:
+        if item["podRef"]["uid"] == pod.uid:
+            for each in item.get("containers") or []:
+                if each["name"] == container:
+                    return dict(each)
+    return {}
