@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from winready.cli.options import fail
+
+if TYPE_CHECKING:
+    from winready.sandbox.state import Place
+
+SETTLE_TIMEOUT = 310.0
+"""Wall seconds; at speed 1 a fresh cluster takes its time."""
 
 
 @contextmanager
@@ -19,11 +26,30 @@ def own_sandbox(name: str, speed: str, faults: tuple[str, ...] = ()) -> Iterator
 
     try:
         factor = parse_speed(speed)
-        document = start(Plan(name=name, speed=factor, faults=faults))
+        document = start(Plan(name=name, speed=factor))
     except (StateError, ValueError) as error:
         fail(str(error))
     place = Place.of(name)
     try:
+        break_when_settled(place, faults)
+    except StateError as error:
+        stop(place)
+        fail(str(error))
+    try:
         yield Path(document["kubeconfig"]), factor
     finally:
         stop(place)
+
+
+def break_when_settled(place: Place, faults: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Give a sandbox faults once it has come up in good health, as clusters break; where they are in force then."""
+    from winready.sandbox.state import ask
+
+    if not faults:
+        return []
+    ask(place, "settle", timeout=SETTLE_TIMEOUT)
+    broken: list[dict[str, Any]] = []
+    for fault in faults:
+        name, _, node = fault.partition("@")
+        broken += ask(place, "break", name=name, node=node or None)
+    return broken

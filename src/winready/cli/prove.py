@@ -115,20 +115,22 @@ async def _prove_all(
 
 
 async def _prove(fault: Fault | None, categories: list[str], speed: float) -> Proof:
+    from winready.cli.own_sandbox import break_when_settled
     from winready.report.folders import new_run_id
     from winready.sandbox.daemon import start
     from winready.sandbox.plan import Plan
     from winready.sandbox.state import Place, stop
 
     run_id = new_run_id()
-    plan = Plan(name=f"prove-{run_id}", speed=speed, faults=(fault.name,) if fault else ())
+    plan = Plan(name=f"prove-{run_id}", speed=speed)
     document = await asyncio.to_thread(start, plan)
+    place = Place.of(plan.name)
     try:
+        broken = await asyncio.to_thread(break_when_settled, place, (fault.name,) if fault else ())
         record = await _run(Path(document["kubeconfig"]), run_id, categories, speed)
     finally:
-        await asyncio.to_thread(stop, Place.of(plan.name))
-    nodes = [item["node"] for item in document["faults"]]
-    return _compare(fault, nodes[0] if nodes else "", record)
+        await asyncio.to_thread(stop, place)
+    return _compare(fault, broken[0]["node"] if broken else "", record)
 
 
 async def _run(kubeconfig: Path, run_id: str, categories: list[str], speed: float) -> Record:

@@ -22,7 +22,7 @@ from winready.sandbox.kubeconfig import kubeconfig
 from winready.sandbox.machine.machine import Machine
 from winready.sandbox.machine.process import Program
 from winready.sandbox.network.endpoint import NetworkError, Refused, TimedOut
-from winready.sandbox.network.fabric import Fabric, bridge
+from winready.sandbox.network.fabric import CLUSTER_DNS, Fabric, bridge
 from winready.sandbox.network.watch import follow
 from winready.sandbox.nodes.fleet import Fleet
 from winready.sandbox.nodes.kubelet import Settings
@@ -33,6 +33,7 @@ from winready.sandbox.real.control_plane import RealControlPlane
 from winready.sandbox.state import Place, StateError
 from winready.sandbox.streams import Connection
 
+SETTLE_SECONDS = 300.0
 DIAL_TIMEOUT = 30.0
 """Cluster seconds that the API server waits for a pod to take a connection."""
 
@@ -74,7 +75,13 @@ class Sandbox:
         self.fabric = Fabric(self.clock)
         self.breaker = Breaker({node.name: node.os for node in plan.nodes}, self._defects, self._defects_changed)
         self.control = ControlServer(
-            {"status": self._status, "stop": self._stop, "break": self._break, "heal": self._heal}
+            {
+                "status": self._status,
+                "stop": self._stop,
+                "break": self._break,
+                "heal": self._heal,
+                "settle": self._settle,
+            }
         )
         self._transport: Transport | None = None
         self._fleet: Fleet | None = None
@@ -230,6 +237,16 @@ class Sandbox:
                 self.breaker.break_(name, node or None)
         except (UnknownFault, CannotBreak) as error:
             raise StateError(str(error)) from None
+
+    async def _settle(self, request: dict[str, Any]) -> bool:
+        """Wait until every node reaches cluster DNS, the last thing that a fresh cluster gets to work."""
+        end = self.clock.now() + SETTLE_SECONDS
+        while self.clock.now() < end:
+            rules = [node.proxy.vip(CLUSTER_DNS, 53, "UDP") for node in self.fabric.nodes.values()]
+            if all(rule is not None and rule.backends for rule in rules):
+                return True
+            await self.clock.sleep(1.0)
+        return False
 
     async def _break(self, request: dict[str, Any]) -> list[dict[str, str]]:
         try:

@@ -94,7 +94,7 @@ NETWORK_FAULTS = (
         "The network plug-in of one Windows node lets its own static DNS settings win over those of the pod.",
         "network.dns",
         {"ignore_dns_config": True},
-        (r.N12,),
+        (r.N10, r.N12),
         fact="1.6: dnsConfig reaches the pod only if the CNI declares the dns capability",
     ),
     Fault(
