@@ -37,7 +37,7 @@ def cluster_lines(record: Record) -> list[str]:
     lines = [f"Kubernetes {record.cluster.version} at {record.cluster.server}"]
     for node in record.cluster.nodes:
         note = f"  not used: {node.unusable}" if node.unusable else ""
-        lines.append(f"  {node.name:<20} {node.os:<8} {node.build:<14} {node.runtime}{note}")
+        lines.append(f"  {node.name:<12} {node.os:<8} {node.build:<20} {node.runtime}{note}")
     return lines
 
 
