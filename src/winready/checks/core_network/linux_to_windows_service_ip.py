@@ -1,30 +1,15 @@
 """A Linux container reaches Windows pods through the cluster IP of their service."""
 
 from winready.checks.context import Context
-from winready.checks.core_network.reachable import require_reachable_pods
+from winready.checks.core_network.reachable import reach_service, require_reachable_pods
 from winready.checks.registry import check
-from winready.cluster.probes import every
 
 
 @check("core.network.linux-to-windows-service-ip", fixtures=("clients", "servers", "services"), expected_s=30)
 async def linux_to_windows_service_ip(ctx: Context) -> None:
     """From every Linux client, each Windows server behind the service answers, and goes on answering."""
-    servers = await ctx.servers("windows")
+    servers, service = await ctx.servers("windows"), await ctx.service("windows")
     clients = await ctx.clients("linux")
-    service = await ctx.service("windows")
     # A server that cannot be reached at all is not the service's fault.
     await require_reachable_pods(ctx, clients, servers)
-    await every(
-        *(
-            ctx.probe.reach(
-                client,
-                service.cluster_ip,
-                service.port,
-                servers,
-                "the service of the Windows pods",
-                window=ctx.times.service_reachable,
-                everyone=True,
-            )
-            for client in clients
-        )
-    )
+    await reach_service(ctx, clients, service, servers, "the service of the Windows pods")

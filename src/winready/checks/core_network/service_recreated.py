@@ -1,6 +1,7 @@
 """A service that is deleted and created again balances over its Windows pods again."""
 
 from winready.checks.context import Context
+from winready.checks.core_network.reachable import reach_service
 from winready.checks.fixtures import Service, read_service, service_object
 from winready.checks.registry import check
 from winready.checks.workloads import netexec_deployment
@@ -23,26 +24,16 @@ async def service_recreated(ctx: Context) -> None:
     servers = ctx.witnesses(await namespace.ready_pods({"app": "back"}, REPLICAS))
     clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]
     control = await ctx.service("linux")
-    await _reached(ctx, clients, first, servers, "the service")
+    await reach_service(ctx, clients, first, servers, "the service")
     await _gone(ctx, namespace, clients, first, control)
     second = read_service(await namespace.create(SERVICES, service_object("again", {"app": "back"})))
-    await _reached(ctx, clients, second, servers, "the service created anew")
+    await reach_service(ctx, clients, second, servers, "the service created anew")
     await _gone(ctx, namespace, clients, second, control)
     await ctx.timing.pause(ctx.times.settle_after_delete)
     pinned = service_object("again", {"app": "back"}, clusterIP=first.cluster_ip)
     pinned["spec"]["ports"][0]["nodePort"] = first.node_port
     third = read_service(await namespace.create(SERVICES, pinned))
-    await _reached(ctx, clients, third, servers, "the service created again with its old address")
-
-
-async def _reached(ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str) -> None:
-    window = ctx.times.service_reachable
-    await every(
-        *(
-            ctx.probe.reach(client, service.cluster_ip, service.port, servers, what, window=window, everyone=True)
-            for client in clients
-        )
-    )
+    await reach_service(ctx, clients, third, servers, "the service created again with its old address")
 
 
 async def _gone(ctx: Context, namespace: Namespace, clients: list[Pod], service: Service, control: Service) -> None:

@@ -1,7 +1,8 @@
 """A StatefulSet's Windows pod that is deleted and recreated keeps its identity and is routed to again."""
 
 from winready.checks.context import Context
-from winready.checks.fixtures import Service, read_service, service_object
+from winready.checks.core_network.reachable import reach_service
+from winready.checks.fixtures import read_service, service_object
 from winready.checks.registry import check
 from winready.checks.workloads import netexec_stateful_set
 from winready.cluster.commands import NETEXEC_HTTP, fetch
@@ -47,17 +48,7 @@ async def statefulset_identity(ctx: Context) -> None:
     name = f"st-0.st.{namespace.name}.svc.{domain}"
     await every(*(_routed_by_name(ctx, client, name, new) for client in clients))
     after = [new if pod.name == new.name else pod for pod in before.values()]
-    await _balanced(ctx, clients, service, after, "the StatefulSet after its pod was recreated")
-
-
-async def _balanced(ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str) -> None:
-    window = ctx.times.service_reachable
-    await every(
-        *(
-            ctx.probe.reach(client, service.cluster_ip, service.port, servers, what, window=window, everyone=True)
-            for client in clients
-        )
-    )
+    await reach_service(ctx, clients, service, after, "the StatefulSet after its pod was recreated")
 
 
 async def _routed_by_name(ctx: Context, client: Pod, name: str, server: Pod) -> None:
