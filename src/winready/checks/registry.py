@@ -24,6 +24,8 @@ class Check:
     fixtures: frozenset[str]
     expected_s: float
     """Cluster seconds that it takes on a healthy cluster with warm images, fixtures not counted."""
+    expected_s_per_node: float
+    """And those that it takes for every judged Windows node, one after the other."""
     windows_pods: int
     """Windows pods that it starts for itself."""
     windows_pods_per_node: int
@@ -35,6 +37,7 @@ def check(
     *,
     fixtures: tuple[str, ...] = (),
     expected_s: float,
+    expected_s_per_node: float = 0,
     windows_pods: int = 0,
     windows_pods_per_node: int = 0,
 ) -> Callable[[CheckFunction], CheckFunction]:
@@ -44,7 +47,13 @@ def check(
         if requirement in _CHECKS:
             raise ValueError(f"two checks verify {requirement}")
         _CHECKS[requirement] = Check(
-            requirement, function, frozenset(fixtures), expected_s, windows_pods, windows_pods_per_node
+            requirement,
+            function,
+            frozenset(fixtures),
+            expected_s,
+            expected_s_per_node,
+            windows_pods,
+            windows_pods_per_node,
         )
         return function
 

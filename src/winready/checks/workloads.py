@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from winready.cluster.client import Object
-from winready.cluster.pods import netexec_container, pod_spec
+from winready.cluster.inventory import Node
+from winready.cluster.pods import netexec_container, pinned, pod_spec
 
 if TYPE_CHECKING:
     from winready.checks.world import World
@@ -21,6 +22,15 @@ def netexec_deployment(world: World, name: str, replicas: int) -> Object:
 def deployment(world: World, name: str, replicas: int, container: Object) -> Object:
     """A Deployment of Windows pods of one container, spread over the judged nodes."""
     return {"metadata": {"name": name}, "spec": {"replicas": replicas, **_template(world, name, container)}}
+
+
+def pinned_deployment(world: World, name: str, replicas: int, container: Object, node: Node) -> Object:
+    """A Deployment of Windows pods that all belong on one node."""
+    made = deployment(world, name, replicas, container)
+    template = made["spec"]["template"]
+    spec = {key: value for key, value in template["spec"].items() if key != "topologySpreadConstraints"}
+    made["spec"]["template"] = {**template, "spec": pinned(spec, node)}
+    return made
 
 
 def netexec_stateful_set(world: World, name: str, replicas: int, service: str) -> Object:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--tolerate", "tolerations", multiple=True, metavar="K[=V][:EFFECT]", help="Tolerate this taint.")
 @click.option("--image-registry", default="", metavar="R", help="Take images from this registry.")
 @click.option("--air-gapped", is_flag=True, help="The cluster has no way to the internet, on purpose.")
+@click.option("--allow-downtime", is_flag=True, help="Reboots may take away the last replica of others' workloads.")
 @click.option("--allow-small-cluster", is_flag=True, help="Judge a cluster with fewer than 2 + 2 nodes all the same.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @click.option("--resume", metavar="RUN", help="Take over what an earlier run of this cluster finished; do the rest.")
@@ -131,6 +132,7 @@ def make_options(given: dict[str, Any], run_id: str, scale: float) -> Options:
             image_registry=given.get("image_registry", ""),
             tolerations=tolerations,
             air_gapped=given.get("air_gapped", False),
+            allow_downtime=given.get("allow_downtime", False),
         ),
         selection=Selection(
             profile=given["profile"],

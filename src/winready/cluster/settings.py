@@ -25,6 +25,8 @@ class Settings:
     image_registry: str = ""
     tolerations: tuple[dict[str, Any], ...] = ()
     air_gapped: bool = False
+    allow_downtime: bool = False
+    """A reboot may take away the last replica of somebody else's workload."""
     external_names: tuple[str, ...] = EXTERNAL_NAMES
 
     def image(self, reference: str) -> str:

@@ -122,7 +122,7 @@ def _planned(
         base,
         verifier="native",
         fixtures=sorted(check.fixtures),
-        expected_s=check.expected_s,
+        expected_s=check.expected_s + check.expected_s_per_node * len(windows),
         windows_pods=check.windows_pods + check.windows_pods_per_node * len(windows),
     )
 

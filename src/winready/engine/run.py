@@ -123,6 +123,7 @@ class Run:
                 "time_scale": settings.timing.scale,
                 "air_gapped": settings.air_gapped,
                 "allow_disruptive": self.options.allow_disruptive,
+                "allow_downtime": settings.allow_downtime,
                 "allow_small_cluster": self.options.allow_small_cluster,
                 "image_registry": settings.image_registry,
                 "times_cluster_s": settings.timing.describe(),
