@@ -96,3 +96,10 @@ def test_version_ranges(text: str, inside: str, outside: str) -> None:
 def test_wrong_version_ranges_say_how_to_write_one(text: str) -> None:
     with pytest.raises(ValueError, match="1\\."):
         VersionRange.parse(text or "''")
+
+
+def test_statements_are_whole_sentences() -> None:
+    standard = load_standard()
+    statements = {item.id: item.statement for item in standard.requirements}
+    statements |= {rule.id: rule.statement for rule in standard.rules}
+    assert {name: text for name, text in statements.items() if not text.endswith(".")} == {}
