@@ -55,7 +55,7 @@ class Proof:
 @click.option("--category", "categories", multiple=True, metavar="C", help="Only this category, in any letter case.")
 @click.option("--fault", "names", multiple=True, metavar="NAME", help="Only this fault.")
 @click.option("--speed", default="25", show_default=True, metavar="X", help="Speed of the sandboxes.")
-@click.option("--parallel", type=click.IntRange(1, 16), default=2, show_default=True, help="Sandboxes at a time.")
+@click.option("--parallel", type=click.IntRange(1, 16), default=3, show_default=True, help="Sandboxes at a time.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def prove(categories: tuple[str, ...], names: tuple[str, ...], speed: str, parallel: int, output: str) -> None:
     """Run the checks against a sandbox with each fault of the table, and against a healthy one.
