@@ -172,7 +172,7 @@ def _compare(fault: Fault | None, node: str, record: Record) -> Proof:
     )
     checked = load_checks()
     results = {item.id: (item.outcome, item.reason) for item in record.requirements if item.id in checked}
-    results |= {item.id: (item.outcome, item.reason) for item in record.rules}
+    results |= {item.id: (item.outcome, item.reason) for item in record.rules if item.gates == "run"}
     for name, (outcome, reason) in results.items():
         proof.outcomes[name], proof.reasons[name] = outcome, reason
         if name in proof.declared:

@@ -24,6 +24,7 @@ from winready.cli.options import (
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
+    from winready.engine.rules import RuleOptions
     from winready.engine.run import Options
     from winready.report.record import Record
 
@@ -48,6 +49,14 @@ if TYPE_CHECKING:
 @click.option("--air-gapped", is_flag=True, help="The cluster has no way to the internet, on purpose.")
 @click.option("--allow-downtime", is_flag=True, help="Reboots may take away the last replica of others' workloads.")
 @click.option("--allow-small-cluster", is_flag=True, help="Judge a cluster with fewer than 2 + 2 nodes all the same.")
+@click.option(
+    "--windows-builds",
+    type=click.Choice(["draft", "published", "current"]),
+    default="published",
+    show_default=True,
+    help="Which text says what Windows is allowed: 1809-2022, 2019 and 2022, or 2022 and 2025.",
+)
+@click.option("--linux-conformance", metavar="FILE", help="Result of Linux conformance: JUnit XML or Sonobuoy archive.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @click.option("--resume", metavar="RUN", help="Take over what an earlier run of this cluster finished; do the rest.")
 @click.option("--rerun-failed", metavar="RUN", help="Verify again only what did not pass in that run.")
@@ -143,9 +152,26 @@ def make_options(given: dict[str, Any], run_id: str, scale: float) -> Options:
         nodes=parse_nodes(given["nodes"]),
         node_selector=parse_node_selector(given["node_selectors"]),
         allow_disruptive=given["allow_disruptive"],
-        allow_small_cluster=given.get("allow_small_cluster", False),
+        rules=_rule_options(given),
         parallel=given.get("parallel", 16),
         timeout=parse_duration(given.get("timeout"), "--timeout"),
+    )
+
+
+def _rule_options(given: dict[str, Any]) -> RuleOptions:
+    from winready.engine.rules import RuleOptions
+    from winready.engine.rules.conformance import ConformanceError, read_conformance
+
+    conformance = None
+    if file := given.get("linux_conformance"):
+        try:
+            conformance = read_conformance(Path(file))
+        except ConformanceError as error:
+            raise click.BadParameter(f"{file} {error}", param_hint="--linux-conformance") from None
+    return RuleOptions(
+        allow_small_cluster=given.get("allow_small_cluster", False),
+        windows_builds=given.get("windows_builds", "published"),
+        conformance=conformance,
     )
 
 

@@ -14,6 +14,7 @@ from winready.cluster.commands import system_version, windows_build
 from winready.cluster.errors import ClusterError, ExecFailed
 from winready.cluster.evidence import bounded
 from winready.cluster.failures import CheckBlocked
+from winready.cluster.images import Used, used_images
 from winready.cluster.inventory import Node
 from winready.cluster.pods import Pod, handle
 from winready.cluster.resources import EVENTS, NAMESPACES, PODS, Resource
@@ -36,6 +37,8 @@ class Namespace:
         """Pods that lost their OS field or selector on the way, and how."""
         self.impostors: dict[str, str] = {}
         """Pods on Windows nodes that are not Windows containers, and what gave them away."""
+        self.images: set[Used] = set()
+        """What containers of Windows pods ran, as their runtime says."""
         self._pods: dict[str, Object] = {}
         self._changed = asyncio.Condition()
         self._broken: ClusterError | None = None
@@ -154,6 +157,7 @@ class Namespace:
         node = self.nodes.get(spec.get("nodeName") or "")
         if node is not None and node.windows:
             self.windows_pods.add(raw["metadata"]["uid"])
+            self.images.update(used_images(raw))
 
     async def seen(self, found: Callable[[], T | None], seconds: float) -> T | None:
         """Wait until a change of pods makes ``found`` answer, or ``seconds`` cluster seconds have passed: then None."""

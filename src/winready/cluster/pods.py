@@ -47,7 +47,7 @@ class Pod:
     ) -> Execution:
         """Run a command; a broken stream is tried once more, since Windows is known to lose the end of one."""
         timing = self.settings.timing
-        limit = timing.deadline(seconds or timing.table.exec_answer)
+        limit = timing.answer(seconds or timing.table.exec_answer)
         async with self._gate:
             try:
                 return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields
 
 SHORTEST_DEADLINE = 4.0
 """Wall seconds. A scaled deadline below this would measure the machine winready runs on, not the cluster."""
+SHORTEST_ANSWER = 20.0
+"""The same for the answer to a command, which a busy machine of ours may keep waiting for long."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,10 @@ class Timing:
     def deadline(self, cluster_seconds: float) -> float:
         """Wall seconds that may pass before patience ends."""
         return max(cluster_seconds / self.scale, min(cluster_seconds, SHORTEST_DEADLINE))
+
+    def answer(self, cluster_seconds: float) -> float:
+        """Wall seconds to wait for the end of a command. How long it took is never what is judged."""
+        return max(cluster_seconds / self.scale, min(cluster_seconds, SHORTEST_ANSWER))
 
     async def pause(self, cluster_seconds: float) -> None:
         """Let cluster time pass."""

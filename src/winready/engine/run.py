@@ -23,7 +23,7 @@ from winready.engine import events
 from winready.engine.judging import judge_requirement, unjudged
 from winready.engine.outcomes import RequirementResult
 from winready.engine.plan import DEFAULT_NODES, Plan, Planned, make_plan
-from winready.engine.rules import judge_rules
+from winready.engine.rules import RuleOptions, judge_rules
 from winready.engine.selection import Selection, select
 from winready.engine.verdict import judge
 from winready.spec.model import Requirement, Specification
@@ -42,7 +42,7 @@ class Options:
     nodes: int | None = DEFAULT_NODES
     node_selector: dict[str, str] = field(default_factory=dict)
     allow_disruptive: bool = False
-    allow_small_cluster: bool = False
+    rules: RuleOptions = field(default_factory=RuleOptions)
     parallel: int = 8
     timeout: float | None = None
     """Wall seconds after which what is not finished is given up."""
@@ -124,7 +124,8 @@ class Run:
                 "air_gapped": settings.air_gapped,
                 "allow_disruptive": self.options.allow_disruptive,
                 "allow_downtime": settings.allow_downtime,
-                "allow_small_cluster": self.options.allow_small_cluster,
+                "allow_small_cluster": self.options.rules.allow_small_cluster,
+                "windows_builds": self.options.rules.windows_builds,
                 "image_registry": settings.image_registry,
                 "times_cluster_s": settings.timing.describe(),
                 **self.options.record,
@@ -230,9 +231,7 @@ class Run:
 
     def _conclude(self, inventory: Inventory | None, world: World | None, leftovers: list[str]) -> None:
         results = [self._results[item.id] for item in self.requirements if item.id in self._results]
-        rules = judge_rules(
-            self.specification, inventory, world, results, allow_small_cluster=self.options.allow_small_cluster
-        )
+        rules = judge_rules(self.specification, inventory, world, results, self.options.rules)
         for rule in rules:
             self._tell(events.RuleJudged(at_s=self._now(), result=rule))
         verdict = judge(

@@ -1,0 +1,148 @@
+"""The rules of a run: builds, images, and the imported result of Linux conformance."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from winready.checks.world import World
+from winready.cluster.client import Client
+from winready.cluster.evidence import Evidence, PodFact
+from winready.cluster.images import Used, repository
+from winready.cluster.inventory import Inventory, Node
+from winready.cluster.namespaces import Namespace
+from winready.cluster.settings import AGNHOST, PAUSE, Settings
+from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.engine.rules import RuleOptions, judge_rules
+from winready.engine.rules.conformance import LEAST_TESTS, ConformanceError, read_conformance
+from winready.spec.builds import BuildList
+from winready.spec.loader import load_standard
+
+
+def scene(build: str, *used: Used) -> tuple[Inventory, World]:
+    nodes = [Node(name=f"w{n}", uid=f"u{n}", os="windows", build=build) for n in (1, 2)]
+    inventory = Inventory(server="https://x", version="v1.36.0", nodes=nodes, features={}, missing={})
+    world = World(cast(Client, None), inventory, Settings("r1"), ["w1", "w2"], [])
+    namespace = Namespace(world.client, world.settings, "ns", world.nodes)
+    namespace.images.update(used)
+    world._namespaces["fx"] = namespace
+    return inventory, world
+
+
+def judged(
+    rule: str, *used: Used, build: str = "10.0.20348", said: str = "", chosen: BuildList = "published"
+) -> RuleResult:
+    pods = [PodFact(namespace="ns", name="p", uid="p", node="w1", os="windows", build=said, node_build=build)]
+    result = RequirementResult(
+        id="x", category="c", level="core", outcome="passed", reason="", evidence=Evidence(pods=pods)
+    )
+    options = RuleOptions(windows_builds=chosen)
+    results = judge_rules(load_standard(), *scene(build, *used), [result], options)
+    return next(item for item in results if item.id == rule)
+
+
+@pytest.mark.parametrize(
+    ("build", "allowed"),
+    [
+        ("10.0.17763", {"draft", "published"}),
+        ("10.0.19041", {"draft"}),
+        ("10.0.20348", {"draft", "published", "current"}),
+        ("10.0.26100", {"current"}),
+        ("10.0.14393", set()),
+    ],
+)
+def test_a_build_is_judged_by_the_chosen_list(build: str, allowed: set[str]) -> None:
+    lists: tuple[BuildList, ...] = ("draft", "published", "current")
+    for chosen in lists:
+        rule = judged("rule.windows-builds", build=build, chosen=chosen)
+        assert (rule.outcome == "passed") == (chosen in allowed)
+        if rule.outcome == "failed":
+            assert "w1" in rule.reason
+            assert build in rule.reason
+            assert f"'{chosen}'" in rule.reason
+
+
+def test_a_node_that_runs_newer_containers_than_it_claims_to_be_able_to_is_found_out() -> None:
+    rule = judged("rule.windows-builds", build="10.0.17763", said="10.0.20348")
+    assert rule.outcome == "failed"
+    assert "node w1" in rule.reason
+    assert judged("rule.windows-builds", build="10.0.20348", said="10.0.17763").outcome == "passed"
+
+
+def test_images_other_than_agnhost_and_pause_are_named_with_pod_and_node() -> None:
+    fine = [Used("a", "w1", AGNHOST, "sha256:1"), Used("b", "w2", PAUSE, "sha256:2")]
+    assert judged("rule.images", *fine).outcome == "passed"
+    rule = judged("rule.images", *fine, Used("c", "w2", "docker.io/library/iis:1", "sha256:3"))
+    assert rule.outcome == "failed"
+    assert "ns/c on node w2 runs docker.io/library/iis:1" in rule.reason
+    assert judged("rule.images").outcome == "blocked"
+
+
+def test_one_image_must_have_one_content_on_all_nodes() -> None:
+    rule = judged("rule.images", Used("a", "w1", AGNHOST, "sha256:1"), Used("b", "w2", AGNHOST, "sha256:2"))
+    assert rule.outcome == "failed"
+    assert "sha256:1 on w1" in rule.reason
+    assert "sha256:2 on w2" in rule.reason
+
+
+def test_the_repository_of_an_image_has_neither_tag_nor_digest() -> None:
+    assert repository("localhost:5000/a/b:1@sha256:0") == "localhost:5000/a/b"
+    assert repository("pause") == "pause"
+
+
+def junit(tests: int = LEAST_TESTS, failed: str = "", head: str = "") -> bytes:
+    cases = "".join(f'<testcase name="[It] {n} [Conformance]"/>' for n in range(tests))
+    cases += '<testcase name="left out [Conformance]"><skipped/></testcase><testcase name="other"><failure/></testcase>'
+    if failed:
+        cases += f'<testcase name="{failed} [Conformance]"><failure message="no"/></testcase>'
+    return f"{head}<testsuites><testsuite>{cases}</testsuite></testsuites>".encode()
+
+
+def archive(content: bytes, name: str = "plugins/e2e/results/global/junit_01.xml") -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for path, data in (("meta/run.log", b"x" * 2000), (name, content)):
+            member = tarfile.TarInfo(path)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def test_conformance_comes_from_a_junit_file_or_a_sonobuoy_archive(tmp_path: Path) -> None:
+    file = tmp_path / "result"
+    for content in (junit(), archive(junit())):
+        file.write_bytes(content)
+        assert read_conformance(file).judged() == ("passed", f"all {LEAST_TESTS} conformance tests passed in result")
+    file.write_bytes(archive(junit(failed="Pods should start")))
+    outcome, reason = read_conformance(file).judged()
+    assert outcome == "failed"
+    assert "Pods should start" in reason
+    file.write_bytes(junit(tests=3))
+    assert read_conformance(file).judged()[0] == "blocked"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"hello", "neither JUnit XML"),
+        (junit(head='<!DOCTYPE a [<!ENTITY b "c">]>'), "document type definition"),
+        (b"<testsuites/>", "names no test"),
+        (archive(junit(), "plugins/other/results/junit_01.xml"), "no JUnit result of plugin e2e"),
+        (archive(junit())[:200], "no archive that can be read"),
+    ],
+)
+def test_what_is_no_conformance_result_is_refused_in_words(tmp_path: Path, content: bytes, words: str) -> None:
+    file = tmp_path / "result"
+    file.write_bytes(content)
+    with pytest.raises(ConformanceError, match=words):
+        read_conformance(file)
+
+
+def test_a_run_without_a_conformance_result_says_that_it_is_absent() -> None:
+    rule = judged("rule.linux-conformance")
+    assert rule.reason.startswith("absent")
+    assert rule.gates == "certificate"
