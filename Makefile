@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # The real programs of these Kubernetes versions are built once and cached outside the work tree.
-KUBERNETES := 1.36.3
+KUBERNETES := 1.36.3 1.32.2
+CONTROL_PLANE := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 
 .PHONY: help demo test test-real prove bench lint format lock clean
 .DEFAULT_GOAL := help
@@ -51,7 +52,8 @@ test: lint
 	@$(BIN)/pytest
 
 test-real: $(VENV)/.dev
-	@$(BIN)/python tools/real_programs.py --kubernetes $(KUBERNETES) kubectl >/dev/null
+	@set -e; for version in $(KUBERNETES); do \
+	  $(BIN)/python tools/real_programs.py --kubernetes $$version $(CONTROL_PLANE) >/dev/null; done
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/real
 
 prove: $(VENV)/.run

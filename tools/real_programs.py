@@ -118,14 +118,32 @@ def build_kubernetes(program: str, version: str, scratch: Path, target: Path) ->
     go(*command, *flags, package, cwd=scratch, env={"CGO_ENABLED": "0"})
 
 
-def build_other(program: str, scratch: Path, target: Path) -> None:
+def other(program: str, target: Path) -> None:
+    """Give a Kubernetes version a program that has versions of its own; it is built once for all of them."""
     module, version, variable = OTHER_MODULES[program]
+    home = cache_root() / program / version
+    with one_builder(home):
+        built = home / program
+        if not built.exists():
+            announce(program, version)
+            unfinished = home / f"{program}.part"
+            build_other(module, version, variable, home / "src", unfinished)
+            unfinished.rename(built)
+    os.link(built, target)
+
+
+def build_other(module: str, version: str, variable: str | None, scratch: Path, target: Path) -> None:
     scratch.mkdir(parents=True, exist_ok=True)
     (scratch / "go.mod").write_text(f"module winready.invalid/real\n\nrequire {module} {version}\n")
     (scratch / "tools.go").write_text(f'//go:build tools\n\npackage tools\n\nimport _ "{module}"\n')
     go("mod", "tidy", cwd=scratch)
     ldflags = f"-s -w -X {variable}={version}" if variable else "-s -w"
     go("build", "-o", str(target), "-ldflags", ldflags, module, cwd=scratch, env={"CGO_ENABLED": "0"})
+
+
+def announce(program: str, version: str) -> None:
+    """Say why it takes a while."""
+    print(f"building {program} ({version}); the next time it is cached", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -151,11 +169,12 @@ def ensure(version: str, programs: list[str]) -> Path:
             target = home / "bin" / program
             if target.exists():
                 continue
-            print(f"building {program} (Kubernetes {version}); the next time it is cached", file=sys.stderr, flush=True)
             unfinished = home / f"{program}.part"
+            unfinished.unlink(missing_ok=True)
             if program in OTHER_MODULES:
-                build_other(program, home / "src" / program, unfinished)
+                other(program, unfinished)
             else:
+                announce(program, f"Kubernetes {version}")
                 build_kubernetes(program, version, home / "src" / "kubernetes", unfinished)
             unfinished.rename(target)
     return home / "bin"

@@ -1,21 +1,28 @@
-"""A sandbox and the real kubectl for the whole session."""
+"""Sandboxes on the embedded and on real control planes, and the real kubectl, shared by the whole session."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from real_programs import ensure
 
-KUBERNETES = "1.36.3"
+KUBERNETES, OLDER = "1.36.3", "1.32.2"
+EMBEDDED = "embedded"
+SPEED = 25
+"""Of the nodes; the clocks of a real control plane do not scale."""
+PAIRS = [(EMBEDDED, KUBERNETES), (EMBEDDED, OLDER), (KUBERNETES, KUBERNETES), (OLDER, OLDER)]
 
 
 class Kubectl:
@@ -47,21 +54,76 @@ class Kubectl:
         return result.stdout
 
 
-@pytest.fixture(scope="session")
-def sandbox() -> Iterator[dict[str, str]]:
-    """A running sandbox; its document."""
-    folder = tempfile.mkdtemp(prefix="wr-")
-    environment = {**os.environ, "XDG_RUNTIME_DIR": folder}
-    winready = [sys.executable, "-m", "winready", "sandbox"]
-    up = [*winready, "up", "--detach", "--speed", "max", "-o", "json"]
-    result = subprocess.run(up, env=environment, capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Cluster:
+    """A running sandbox."""
+
+    document: dict[str, Any]
+    runtime: Path
+
+    @property
+    def kubeconfig(self) -> str:
+        """Its administrator's."""
+        return str(self.document["kubeconfig"])
+
+    @property
+    def version(self) -> str:
+        """Of its API server."""
+        return str(self.document["kubernetes"])
+
+    def winready(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The command line, for this sandbox."""
+        return winready(self.runtime, *arguments)
+
+
+def winready(runtime: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    command = [sys.executable, "-m", "winready", *arguments]
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), **environment}
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+def programs(version: str) -> Path:
+    """The folder with the real programs of a Kubernetes version."""
+    return ensure(version, ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"])
+
+
+def start(runtime: Path, plane: str, *options: str) -> Cluster:
+    """A sandbox on the embedded control plane, or on the real one of a version."""
+    real = [] if plane == EMBEDDED else ["--control-plane", str(programs(plane))]
+    result = winready(runtime, "sandbox", "up", "--detach", *real, *options, "-o", "json")
     assert result.returncode == 0, result.stderr
-    yield json.loads(result.stdout)
-    subprocess.run([*winready, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    shutil.rmtree(folder)
+    return Cluster(json.loads(result.stdout), runtime)
 
 
 @pytest.fixture(scope="session")
-def kubectl(sandbox: dict[str, str]) -> Kubectl:
-    """The real kubectl of the pinned version."""
-    return Kubectl(ensure(KUBERNETES, ["kubectl"]) / "kubectl", sandbox["kubeconfig"])
+def clusters() -> Iterator[Callable[[str], Cluster]]:
+    """Sandboxes by control plane, each started when it is first asked for."""
+    runtime = Path(tempfile.mkdtemp(prefix="wr-"))
+
+    @functools.cache
+    def cluster(plane: str) -> Cluster:
+        return start(runtime, plane, "--name", plane.replace(".", "-"), "--speed", str(SPEED))
+
+    yield cluster
+    assert winready(runtime, "sandbox", "down", "--all").returncode == 0
+    shutil.rmtree(runtime)
+
+
+@pytest.fixture(scope="session", params=PAIRS, ids=lambda pair: f"{pair[0]}-kubectl-{pair[1]}")
+def pair(request: pytest.FixtureRequest, clusters: Callable[[str], Cluster]) -> tuple[Cluster, str]:
+    """A control plane and the version of the kubectl that talks to it."""
+    plane, version = request.param
+    return clusters(plane), version
+
+
+@pytest.fixture(scope="session")
+def sandbox(pair: tuple[Cluster, str]) -> Cluster:
+    """The sandbox of this pair."""
+    return pair[0]
+
+
+@pytest.fixture(scope="session")
+def kubectl(pair: tuple[Cluster, str]) -> Kubectl:
+    """The real kubectl of this pair."""
+    return Kubectl(programs(pair[1]) / "kubectl", pair[0].kubeconfig)

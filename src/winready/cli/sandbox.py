@@ -13,7 +13,7 @@ import click
 
 from winready.cli.prove import prove
 from winready.sandbox.plan import DEFAULT_MINOR, Plan, PlanError
-from winready.sandbox.state import DEFAULT_NAME, Place, StateError, ask, running_places, stop
+from winready.sandbox.state import DEFAULT_NAME, Place, StateError, all_places, ask, running_places, stop
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -112,7 +112,7 @@ def up(
 def down(name: str, everything: bool, output: str) -> None:
     """Stop a sandbox; nothing of it is left: no process, no port, no file."""
     try:
-        places = running_places() if everything else [Place.of(name)]
+        places = all_places() if everything else [Place.of(name)]
         stopped = [place.name for place in places if stop(place)]
     except StateError as error:
         _fail(str(error))

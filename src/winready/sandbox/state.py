@@ -176,10 +176,14 @@ class Place:
         self.lock.write_text(str(os.getpid()))
 
 
+def all_places() -> list[Place]:
+    """Every place of this user where a sandbox runs or left something."""
+    return [Place(folder.name, folder) for folder in sorted(runtime_folder().iterdir()) if folder.is_dir()]
+
+
 def running_places() -> list[Place]:
     """Every sandbox of this user that runs now."""
-    places = [Place(folder.name, folder) for folder in sorted(runtime_folder().iterdir()) if folder.is_dir()]
-    return [place for place in places if place.running()]
+    return [place for place in all_places() if place.running()]
 
 
 def ask(place: Place, command: str, timeout: float = 5.0, **arguments: Any) -> Any:
