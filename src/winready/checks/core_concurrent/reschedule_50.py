@@ -12,7 +12,8 @@ from winready.checks.fixtures import read_service, service_object
 from winready.checks.registry import check
 from winready.checks.workloads import deployment, netexec_deployment
 from winready.cluster.client import Object
-from winready.cluster.failures import CheckFailed
+from winready.cluster.commands import NETEXEC_HTTP, fetch
+from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.namespaces import Namespace, is_ready
 from winready.cluster.pods import Pod, pause_container
 from winready.cluster.probes import Try, every
@@ -30,6 +31,7 @@ async def reschedule_50(ctx: Context) -> None:
     await namespace.create(DEPLOYMENTS, netexec_deployment(ctx.world, "churn", 1))
     await namespace.create(DEPLOYMENTS, deployment(ctx.world, "noise", 1, pause_container(ctx.settings)))
     (pod,) = ctx.witnesses(await namespace.ready_pods(CHURNED, 1))
+    able = await _able(ctx, await _all_clients(ctx), service.cluster_ip, service.port, pod)
     noise = asyncio.create_task(_delete_for_ever(ctx, namespace))
     try:
         pod = await _reschedule(ctx, namespace, pod)
@@ -37,11 +39,38 @@ async def reschedule_50(ctx: Context) -> None:
         noise.cancel()
         await asyncio.gather(noise, return_exceptions=True)
     await _settled(ctx, namespace)
-    clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]
+    able = await _able(ctx, able, pod.address, NETEXEC_HTTP, pod)
     what, window = f"the Deployment after {ROUNDS} reschedules", ctx.times.service_reachable
-    await every(
-        *(ctx.probe.reach(each, service.cluster_ip, service.port, [pod], what, window=window) for each in clients)
-    )
+    await every(*(ctx.probe.reach(each, service.cluster_ip, service.port, [pod], what, window=window) for each in able))
+
+
+async def _all_clients(ctx: Context) -> list[Pod]:
+    return [*await ctx.clients("windows"), *await ctx.clients("linux")]
+
+
+async def _able(ctx: Context, clients: list[Pod], address: str, port: int, server: Pod) -> list[Pod]:
+    """The clients that reach the pod at this address: who cannot says nothing about what reschedules do to services."""
+    url, window = f"http://{address}:{port}/hostname", ctx.times.service_reachable
+
+    async def able(client: Pod) -> bool:
+        result = await ctx.probe.until(
+            f"control: {client.name} reaches {server.name}",
+            lambda: ctx.probe.fetch_name(client, url, [server.name]),
+            window=window,
+            pod=client,
+            command=fetch(client.os, url),
+            expected=server.name,
+            target=f"{address}:{port}",
+        )
+        return result.ok
+
+    found = [client for client, ok in zip(clients, await every(*map(able, clients)), strict=True) if ok]
+    if not found:
+        raise CheckBlocked(
+            f"no client reaches Windows pod {server.name} on node {server.node.name} at {address}:{port}",
+            next_step="repair the pod network and the services in general first",
+        )
+    return found
 
 
 async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod) -> Pod:

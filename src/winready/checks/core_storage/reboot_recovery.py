@@ -10,12 +10,11 @@ import time
 from dataclasses import dataclass
 
 from winready.checks.context import Context
-from winready.checks.fixtures import Service, read_service, service_object
 from winready.checks.registry import check
 from winready.checks.workloads import pinned_deployment
 from winready.cluster.bystanders import last_replicas
 from winready.cluster.client import Object
-from winready.cluster.commands import restart_computer
+from winready.cluster.commands import NETEXEC_HTTP, restart_computer
 from winready.cluster.errors import ClusterError
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.inventory import Node, read_node
@@ -29,8 +28,8 @@ from winready.cluster.pods import (
     pod_object,
     pod_spec,
 )
-from winready.cluster.probes import Try
-from winready.cluster.resources import DEPLOYMENTS, NODES, PODS, SERVICES
+from winready.cluster.probes import Try, every
+from winready.cluster.resources import DEPLOYMENTS, NODES, PODS
 
 REPLICAS = 2
 
@@ -41,7 +40,6 @@ class Scene:
 
     node: Node
     name: str
-    service: Service
     pods: list[Pod]
     earlier: dict[str, int]
     """How often each pod had been restarted before the reboot, by uid."""
@@ -67,7 +65,7 @@ async def reboot_recovery(ctx: Context) -> None:
     client = (await ctx.clients("linux"))[0]
     scenes = [await _set_up(ctx, namespace, node, number) for number, node in enumerate(ctx.windows_nodes, 1)]
     for scene in scenes:
-        await _require_service(ctx, scene, client)
+        await _require_answers(ctx, scene, client)
     for number, scene in enumerate(scenes, 1):
         start = time.monotonic()
         await _reboot(ctx, namespace, scene, number)
@@ -87,19 +85,34 @@ async def _set_up(ctx: Context, namespace: Namespace, node: Node, number: int) -
     name = f"boot-{number}"
     container = netexec_container(ctx.settings)
     await namespace.create(DEPLOYMENTS, pinned_deployment(ctx.world, name, REPLICAS, container, node))
-    service = read_service(await namespace.create(SERVICES, service_object(name, {"app": name})))
     pods = ctx.witnesses(await namespace.ready_pods({"app": name}, REPLICAS))
-    return Scene(node, name, service, pods, {pod.uid: _restarts(namespace.pod(pod.name)) for pod in pods})
+    return Scene(node, name, pods, {pod.uid: _restarts(namespace.pod(pod.name)) for pod in pods})
 
 
-async def _require_service(ctx: Context, scene: Scene, client: Pod) -> None:
-    """What does not serve before the reboot cannot serve again after it."""
-    service, what = scene.service, f"the pods on node {scene.node.name} before its reboot"
-    window = ctx.times.service_reachable
+async def _require_answers(ctx: Context, scene: Scene, client: Pod) -> None:
+    """What does not answer before the reboot cannot answer again after it."""
     try:
-        await ctx.probe.reach(client, service.cluster_ip, service.port, scene.pods, what, window=window, everyone=True)
+        await _answer(ctx, client, scene.pods, "before its reboot", ctx.times.pod_reachable)
     except CheckFailed as failure:
-        raise CheckBlocked(failure.reason, next_step="repair the service first; no node was rebooted") from None
+        raise CheckBlocked(failure.reason, next_step="repair the pod network first; no node was rebooted") from None
+
+
+async def _answer(ctx: Context, client: Pod, pods: list[Pod], when: str, window: float) -> None:
+    """Each pod answers on its own address, so that nothing between the client and the node is judged with it."""
+    await every(
+        *(
+            ctx.probe.reach(
+                client,
+                pod.address,
+                NETEXEC_HTTP,
+                [pod],
+                f"Windows pod {pod.name} on node {pod.node.name} {when}",
+                window=window,
+                hint=f"look at the network plug-in on node {pod.node.name}: did it find its network again?",
+            )
+            for pod in pods
+        )
+    )
 
 
 async def _reboot(ctx: Context, namespace: Namespace, scene: Scene, number: int) -> None:
@@ -155,7 +168,7 @@ async def _read(ctx: Context, node: Node, *, otherwise: Node | None = None) -> N
 
 
 async def _recover(ctx: Context, namespace: Namespace, scene: Scene, client: Pod, start: float) -> None:
-    """All replicas are new or restarted, Ready, and answer through their service."""
+    """All replicas are new or restarted, Ready, and answer."""
     raws = await namespace.seen(lambda: _back(namespace, scene), ctx.times.reboot_recovery)
     if raws is None:
         there = [raw for raw in namespace.pods(scene.labels) if not _renewed(raw, scene.earlier)]
@@ -172,16 +185,7 @@ async def _recover(ctx: Context, namespace: Namespace, scene: Scene, client: Pod
             next_step=f"look at the kubelet and the network plug-in on node {scene.node.name}",
         )
     pods = ctx.witnesses([await namespace.prove(raw) for raw in raws])
-    await ctx.probe.reach(
-        client,
-        scene.service.cluster_ip,
-        scene.service.port,
-        pods,
-        f"the pods on node {scene.node.name} after its reboot",
-        window=ctx.times.reboot_recovery,
-        everyone=True,
-        hint=f"look at the network plug-in on node {scene.node.name}: did it find its network again?",
-    )
+    await _answer(ctx, client, pods, "after its reboot", ctx.times.reboot_recovery)
     took = round((time.monotonic() - start) * ctx.timing.scale)
     ctx.evidence.fact(f"reboot of {scene.node.name}", {"cluster_s": took, "pods_kept": _kept(raws, scene.earlier)})
 
