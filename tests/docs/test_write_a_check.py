@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^`(src/winready/[\w/.]+)`[^\n]*:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^`(src/winready/[\w/.]+)`[^\n]*:\n\n```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FAULT = "service-proxy.windows.affinity-ignored"
 REQUIREMENT = "extend.network.session-affinity"
 
@@ -42,7 +42,7 @@ def copy(tmp_path: Path) -> Path:
             after = before + text
         else:
             assert before.endswith("\n)\n"), name
-            after = before.removesuffix(")\n") + textwrap.indent(text, "    ") + ")\n"
+            after = before.removesuffix(")\n") + text + ")\n"
         path.write_text(after)
     package = tmp_path / "src/winready/checks/extend_network/__init__.py"
     if not package.exists():
