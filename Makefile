@@ -49,7 +49,7 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff format --quiet .
 
 test: lint
-	@$(BIN)/pytest
+	@$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 test-real: $(VENV)/.dev
 	@set -e; for version in $(KUBERNETES); do \

@@ -222,8 +222,12 @@ async def test_slices_follow_pods_of_both_families() -> None:
         await cluster.until(
             lambda: len(cluster.get("endpoints", "web")["subsets"][0].get("notReadyAddresses", ())) == 1
         )
-        unready = [e for s in slices(cluster) for e in s["endpoints"] if not e["conditions"]["ready"]]
-        assert {e["targetRef"]["name"] for e in unready} == {victim}
+
+        def unready() -> set[str]:
+            endpoints = [endpoint for each in slices(cluster) for endpoint in each["endpoints"]]
+            return {each["targetRef"]["name"] for each in endpoints if not each["conditions"]["ready"]}
+
+        await cluster.until(lambda: unready() == {victim})
         cluster.client.delete("services", "web", "default")
         await cluster.until(lambda: not slices(cluster) and cluster.find("endpoints", "web") is None)
 

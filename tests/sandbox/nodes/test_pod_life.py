@@ -79,7 +79,8 @@ async def test_init_containers_run_in_order_and_sidecars_stay(cluster: Cluster) 
     assert await cluster.logs("a") == "one"
     assert container_state(obj, "first", "initContainerStatuses")["state"]["terminated"]["reason"] == "Completed"
     assert await cluster.logs("a", "side") == "beside\n"
-    assert "terminated" in container_state(obj, "side", "initContainerStatuses")["state"], "sidecars end with the pod"
+    # Sidecars end with the pod.
+    await cluster.until("a", lambda obj: "terminated" in container_state(obj, "side", "initContainerStatuses")["state"])
 
 
 async def test_a_failing_init_container_fails_the_pod(cluster: Cluster) -> None:
