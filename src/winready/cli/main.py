@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("winready.cli.report:report", "A finished run as HTML, JUnit, CSV, JSON, YAML, Markdown or for Prow."),
     "history": ("winready.cli.history:history", "The runs of each cluster and what changed between them."),
     "compare": ("winready.cli.compare:compare", "Two runs side by side: better, worse, same, new."),
+    "dashboard": ("winready.cli.dashboard:dashboard", "A local web page: all runs, each run, comparisons, live runs."),
     "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
     "upstream": ("winready.cli.upstream:upstream", "Kubernetes' own e2e.test: its specs and what they verify."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -92,8 +92,7 @@ class Entry:
         return SANDBOX if self.cluster == SANDBOX else self.server or self.cluster or "unknown"
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The outcome of a requirement in a run."""
 
     outcome: str
@@ -182,10 +181,10 @@ class History:
     def results(self, runs: Sequence[Entry]) -> dict[str, dict[str, Outcome]]:
         """Outcomes by run and requirement."""
         wanted: dict[str, dict[str, Outcome]] = {run.run_id: {} for run in runs}
-        rows = self._database.execute("select run_id, requirement, outcome, reason, duration_s from results")
-        for run_id, requirement, outcome, reason, seconds in rows:
-            if run_id in wanted:
-                wanted[run_id][requirement] = Outcome(outcome, reason, seconds)
+        query = "select requirement, outcome, reason, duration_s from results where run_id = ?"
+        for run_id, found in wanted.items():
+            for requirement, *rest in self._database.execute(query, (run_id,)):
+                found[requirement] = Outcome(*rest)
         return wanted
 
 

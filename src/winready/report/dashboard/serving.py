@@ -1,0 +1,30 @@
+"""Starting and stopping the dashboard."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from winready.report.dashboard.server import Dashboard
+
+
+async def serve(base: Path, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; ``ready`` gets the address. Raises ``OSError`` when it cannot listen there."""
+    runner = web.AppRunner(Dashboard(base).app(token), access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        bound = runner.addresses[0][1]
+        name = f"[{host}]" if ":" in host else host
+        ready(f"http://{name}:{bound}/" + (f"?token={token}" if token else ""))
+        await stop.wait()
+    finally:
+        await runner.cleanup()

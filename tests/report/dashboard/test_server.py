@@ -1,0 +1,167 @@
+"""The dashboard over HTTP: the grid, runs, live events, and who is let in. In a browser: tests/browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, CookieJar, web
+
+from report import samples
+from winready.engine.journal import NAME as JOURNAL
+from winready.engine.journal import Journal
+from winready.report.dashboard.server import Dashboard
+
+DNS = "core.network.dns-internal"
+
+
+class Site:
+    """A dashboard on a free port, and a browser-like client."""
+
+    def __init__(self, base: Path, token: str | None) -> None:
+        self.runner = web.AppRunner(Dashboard(base).app(token), access_log=None, shutdown_timeout=0.1)
+        self.session = ClientSession(cookie_jar=CookieJar(unsafe=True))
+        self.address = ""
+
+    async def start(self) -> None:
+        await self.runner.setup()
+        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
+        self.address = f"http://127.0.0.1:{self.runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        await self.session.close()
+        await self.runner.cleanup()
+
+    async def get(self, path: str, **headers: str) -> tuple[int, str]:
+        async with self.session.get(self.address + path, headers=headers) as answer:
+            return answer.status, await answer.text()
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    made = Site(tmp_path, None)
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[Site]:
+    made = Site(tmp_path, "s3cret")
+    await made.start()
+    yield made
+    await made.stop()
+
+
+async def test_the_grid_has_a_letter_per_outcome_and_the_reasons(site: Site, tmp_path: Path) -> None:
+    samples.write_run(tmp_path, "261101-100000-aaaa", ids=[DNS, samples.CORE[0]])
+    samples.write_run(tmp_path, "261102-100000-bbbb", ids=[DNS], outcomes={DNS: "failed"})
+    samples.write_run(tmp_path, "261103-100000-cccc", ids=[DNS])
+    status, text = await site.get("/grid.json")
+    data = json.loads(text)
+    assert status == 200
+    assert [run["id"] for run in data["runs"]][-1] == "261101-100000-aaaa"
+    assert {item["id"]: item["cells"] for item in data["requirements"]} == {samples.CORE[0]: "..p", DNS: "pfp"}
+    assert data["reasons"][data["why"]["1.1"]] == "N10 went wrong"
+    assert data["flaky"] == {"https://cluster.example:6443": [DNS]}
+
+
+async def test_pages_carry_a_strict_policy_and_escape_what_they_show(site: Site, tmp_path: Path) -> None:
+    evil = samples.result(DNS, "failed", reason="</script><script>alert(1)</script>")
+    samples.write_run(tmp_path, results=[evil])
+    async with site.session.get(site.address + "/") as answer:
+        text = await answer.text()
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "<script>alert" not in text
+
+
+async def test_a_run_is_its_report_with_the_way_back(site: Site, tmp_path: Path) -> None:
+    samples.write_run(tmp_path)
+    status, text = await site.get("/runs/261101-101500-ab12")
+    assert status == 200
+    assert 'href="/">All runs' in text
+    assert f'id="{DNS}"' in text
+    status, text = await site.get("/compare?a=261101-101500-ab12&b=261101-101500-ab12")
+    assert (status, "28 same" in text) == (200, True)
+
+
+@pytest.mark.parametrize("path", ["/runs/nope", "/runs/..%2f..%2fetc", "/runs/.hidden", "/static/../server.py", "/x"])
+async def test_what_is_not_there_is_404(site: Site, path: str) -> None:
+    status, text = await site.get(path)
+    assert status == 404
+    assert "Traceback" not in text
+
+
+async def test_a_damaged_run_is_left_out_and_said(site: Site, tmp_path: Path) -> None:
+    samples.write_run(tmp_path)
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "run.json").write_bytes(b"{")
+    status, text = await site.get("/")
+    assert (status, "Run broken cannot be read" in text) == (200, True)
+    status, text = await site.get("/runs/broken")
+    assert (status, "cannot be read" in text) == (404, True)
+
+
+async def test_a_run_in_progress_is_followed_event_by_event(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "261105-100000-eeee"
+    folder.mkdir()
+    happened = samples.run_events(folder.name, ids=[DNS], outcomes={DNS: "failed"})
+    with Journal(folder) as journal:
+        journal.append(happened[0])
+        _, text = await site.get("/")
+        assert f'href="/runs/{folder.name}/live"' in text
+        assert (await site.get(f"/runs/{folder.name}"))[1].count("<title>winready") == 1
+        async with site.session.get(f"{site.address}/runs/{folder.name}/events") as answer:
+            assert answer.headers["Content-Type"] == "text/event-stream"
+            seen: list[dict[str, object]] = []
+            ids: list[int] = []
+            _take(await answer.content.readuntil(b"\n\n"), seen, ids)
+            for event in happened[1:]:
+                journal.append(event)
+                _take(await answer.content.readuntil(b"\n\n"), seen, ids)
+            assert await asyncio.wait_for(answer.content.read(), 5) == b""
+    kinds = [event["event"] for event in seen]
+    assert kinds[0] == "started"
+    assert kinds[-1] == "verdict"
+    failed = next(event for event in seen if event["event"] == "finished")
+    assert (failed["id"], failed["outcome"], "evidence" in failed) == (DNS, "failed", False)
+    assert ids[-1] == (folder / JOURNAL).stat().st_size
+
+
+async def test_a_viewer_who_comes_back_gets_only_what_is_new(site: Site, tmp_path: Path) -> None:
+    folder = samples.write_run(tmp_path, ids=[DNS])
+    lines = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
+    known = sum(map(len, lines[:-1]))
+    _, text = await site.get(f"/runs/{folder.name}/events", **{"Last-Event-ID": str(known)})
+    assert text.count("data:") == 1
+    assert '"event":"verdict"' in text
+
+
+def _take(raw: bytes, seen: list[dict[str, object]], ids: list[int]) -> None:
+    number, data = raw.decode().strip().split("\n")
+    ids.append(int(number.removeprefix("id: ")))
+    seen.append(json.loads(data.removeprefix("data: ")))
+
+
+async def test_beyond_loopback_only_the_token_opens_it(guarded: Site) -> None:
+    for path in ("/", "/grid.json", "/static/base.css", "/?token=wrong"):
+        status, text = await guarded.get(path)
+        assert status == 401
+        assert "s3cret" not in text
+    assert (await guarded.get("/grid.json", Authorization="bearer s3cret"))[0] == 200
+    async with guarded.session.get(guarded.address + "/?token=s3cret", allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (303, "/")
+        assert "HttpOnly" in answer.headers["Set-Cookie"]
+        assert "SameSite=Strict" in answer.headers["Set-Cookie"]
+    assert (await guarded.get("/"))[0] == 200
+
+
+async def test_another_name_for_loopback_is_refused(site: Site) -> None:
+    assert (await site.get("/", Host="evil.example"))[0] == 421
+    assert (await site.get("/", Host="localhost:1"))[0] == 200
