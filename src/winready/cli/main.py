@@ -18,6 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "history": ("winready.cli.history:history", "The runs of each cluster and what changed between them."),
     "compare": ("winready.cli.compare:compare", "Two runs side by side: better, worse, same, new."),
     "dashboard": ("winready.cli.dashboard:dashboard", "A local web page: all runs, each run, comparisons, live runs."),
+    "certify": ("winready.cli.certify:certify", "The bundle that a vendor hands in."),
+    "verify": ("winready.cli.verify:verify", "Check a bundle again: every byte, and the verdict by the rules."),
     "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
     "upstream": ("winready.cli.upstream:upstream", "Kubernetes' own e2e.test: its specs and what they verify."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),

@@ -24,6 +24,8 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
     from winready.report import folders, record
 
     base = folders.report_folder(report_dir)
+    if run is not None and Path(run).is_file():
+        return Path(run), _in_bundle(Path(run))
     try:
         folder = folders.find(base, run)
         return folder, record.read(folder)
@@ -31,6 +33,18 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
         fail(str(error), "'winready history' lists the runs that there are" if run else "")
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         fail(f"{folder / record.NAME} cannot be read: {error}", "the run's journal.jsonl may still be whole")
+
+
+def _in_bundle(path: Path) -> Record:
+    from winready.report.bundle.archive import BundleError
+    from winready.report.bundle.verifying import read_run
+
+    try:
+        return read_run(path.read_bytes())
+    except OSError as error:
+        fail(f"{path} cannot be read: {error.strerror}")
+    except BundleError as error:
+        fail(f"{path} is no intact bundle: {error}", "a run is named by its id, its folder or its bundle")
 
 
 def write_text(text: str, output: str | None) -> None:

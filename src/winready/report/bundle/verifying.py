@@ -1,0 +1,160 @@
+"""Checking a bundle again, from the bytes up: what holds, what does not, and what nobody could tell from a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from winready import __version__
+from winready.engine import events, journal
+from winready.report import record
+from winready.report.bundle import making, signing
+from winready.report.bundle.archive import BundleError, unpack
+from winready.report.bundle.judging import JournalError, recompute, refusals
+from winready.report.bundle.making import Certificate
+from winready.report.record import Record
+from winready.spec.loader import SpecificationError, load_standard, parse
+from winready.spec.model import Specification
+
+BASIC = {
+    making.CERTIFICATE, making.PRODUCT, making.SPECIFICATION, record.NAME, journal.NAME, "junit.xml", "report.html",
+    "README.txt", making.SUMS,
+}  # fmt: skip
+SIGNED = {making.SIGNER, making.SIGNATURE}
+
+
+@dataclass
+class Checked:
+    """What came out."""
+
+    holds: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    cannot_tell: list[str] = field(default_factory=list)
+    certificate: Certificate | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing was found wrong."""
+        return not self.broken and self.certificate is not None
+
+
+def verify(data: bytes, key: Ed25519PublicKey | None = None) -> Checked:
+    """Check a bundle; with ``key``, it must be signed by its owner."""
+    checked = Checked()
+    try:
+        files = unpack(data)
+        _verify(files, checked, key)
+    except (BundleError, JournalError) as error:
+        checked.broken.append(str(error))
+    return checked
+
+
+def read_run(data: bytes) -> Record:
+    """The run in a bundle, for comparing; raises `BundleError` unless it is intact."""
+    checked = verify(data)
+    if not checked.intact:
+        raise BundleError("; ".join(checked.broken))
+    return _record(_story(unpack(data)[journal.NAME]))
+
+
+def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | None) -> None:
+    names = set(files)
+    if names != BASIC and names != BASIC | SIGNED:
+        odd = ", ".join(sorted(names ^ BASIC))
+        raise BundleError(f"some files are missing or do not belong into a bundle: {odd}")
+    listed = {name: content for name, content in files.items() if name not in (making.SUMS, making.SIGNATURE)}
+    if making.digests(listed) != files[making.SUMS]:
+        raise BundleError("the digest list does not fit the files")
+    checked.holds.append(f"all {len(listed)} files have the digests that the list gives")
+    _signature(files, checked, key)
+    specification = _specification(files[making.SPECIFICATION])
+    story = _story(files[journal.NAME])
+    run = _record(story)
+    verdict = recompute(specification, story)
+    if str(verdict) != run.verdict_text or verdict.exit_code != run.exit_code:
+        raise JournalError(f"by the rules the verdict is {verdict}, the journal says {run.verdict_text}")
+    count = len(run.requirements)
+    checked.holds.append(f"by the rules, the {count} outcomes in the journal give the verdict {verdict}")
+    claim = _claim(files[making.CERTIFICATE])
+    standard = load_standard().digest
+    if run.spec.get("digest") == standard == specification.digest:
+        checked.holds.append(f"it follows version {run.spec.get('version')} of the standard, unmodified")
+    elif specification.digest != standard:
+        checked.cannot_tell.append("whether its specification was ever published: this winready has another one")
+    _claims(files, checked, run, specification, claim)
+    checked.certificate = claim
+    checked.cannot_tell += [
+        "whether the run happened as the journal tells: whoever has a cluster can run it again",
+        "whether the product is what its description says",
+    ]
+
+
+def _claims(
+    files: dict[str, bytes], checked: Checked, run: Record, specification: Specification, claim: Certificate
+) -> None:
+    """Everything else in the bundle must follow from the journal."""
+    reasons = refusals(run, specification)
+    if reasons and not claim.draft:
+        raise BundleError(f"it is no draft, but no certificate can rest on this run: {'; '.join(reasons)}")
+    if reasons != claim.not_shown:
+        raise BundleError("what the draft says that it is not does not follow from the run")
+    made = making.contents(run, files[journal.NAME], claim.product, claim.not_shown, files[making.SPECIFICATION])
+    pages = {"report.html", "junit.xml", "README.txt"}
+    same_tool = run.tool == f"winready {__version__}"
+    for name in sorted(made):
+        if made[name] == files[name]:
+            continue
+        if name in pages and not same_tool:
+            checked.cannot_tell.append(f"whether {name} shows what the journal tells: {run.tool} made it")
+        else:
+            raise BundleError(f"{name} does not follow from the journal")
+    checked.holds.append("record, claim and pages follow from the journal")
+
+
+def _signature(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | None) -> None:
+    if making.SIGNATURE not in files:
+        if key is not None:
+            raise BundleError("it is not signed, and --key asks for a signature")
+        checked.cannot_tell.append("who made it: it is not signed")
+        return
+    try:
+        signer = signing.public_key(files[making.SIGNER], making.SIGNER)
+    except signing.KeyProblem as error:
+        raise BundleError(str(error)) from None
+    if not signing.signed_by(signer, files[making.SUMS], files[making.SIGNATURE]):
+        raise BundleError("the signature does not fit the digest list")
+    name = signing.fingerprint(signer)
+    if key is None:
+        checked.holds.append(f"it is signed by the key {name}")
+        checked.cannot_tell.append("whose key that is: compare it, or give the key that you trust with --key")
+    elif signing.fingerprint(key) != name:
+        raise BundleError(f"it is signed by the key {name}, not by the one given")
+    else:
+        checked.holds.append("it is signed by the key that you gave")
+
+
+def _specification(data: bytes) -> Specification:
+    try:
+        return parse(data, making.SPECIFICATION)
+    except SpecificationError as error:
+        raise BundleError(f"the specification in the bundle is broken: {error.mistakes[0]}") from None
+
+
+def _story(data: bytes) -> list[events.AnyEvent]:
+    try:
+        return [msgspec.json.decode(line, type=events.AnyEvent) for line in data.split(b"\n") if line]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise JournalError(f"the journal cannot be read: {error}") from None
+
+
+def _record(story: list[events.AnyEvent]) -> Record:
+    return record.from_events(story)
+
+
+def _claim(data: bytes) -> Certificate:
+    try:
+        return msgspec.json.decode(data, type=Certificate)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BundleError(f"{making.CERTIFICATE} cannot be read: {error}") from None
