@@ -40,7 +40,7 @@ class EmbeddedControlPlane:
         self.registry = new_registry(minor)
         admission.install(self.registry, plan.service_networks)
         self.client = LocalClient(self.registry)
-        issuer = TokenIssuer(new_key(), self.client)
+        issuer = self.tokens = TokenIssuer(new_key(), self.client)
         authorizer = Authorizer(self.client)
         self._authenticator = Authenticator(issuer)
         install_access(self.registry, self._authenticator, authorizer, issuer)
@@ -76,9 +76,15 @@ class EmbeddedControlPlane:
         self._authenticator.add_token(token, user)
         return token
 
-    def defects(self, part: str) -> Any:
+    def defects(self, part: str, node: str) -> Any:
         """What can be broken here."""
-        return self.trouble.defects
+        context = self.manager.context
+        return {
+            "api": self.trouble.defects,
+            "tokens": self.tokens.defects,
+            "controllers": context.defects,
+            "scheduler": context.placement[node],
+        }[part]
 
     async def start(self, port: int) -> None:
         """Serve the API and start the controllers."""

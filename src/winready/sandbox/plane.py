@@ -58,8 +58,8 @@ class ControlPlane(Protocol):
     def node_token(self, name: str) -> str:
         """A credential for the kubelet of a node."""
 
-    def defects(self, part: str) -> Any:
-        """The defects of one of its parts; raises `CannotBreak` when it has none."""
+    def defects(self, part: str, node: str) -> Any:
+        """The defects of one of its parts, where it concerns a node; raises `CannotBreak` when it has none."""
 
     async def start(self, port: int) -> None:
         """Serve the API on that port (0: a free one) and start the controllers."""

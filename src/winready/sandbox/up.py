@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 from winready.sandbox import addons
 from winready.sandbox.api.identity import ADMIN, MASTERS
-from winready.sandbox.apiclient import Access, ApiClient, Transport
+from winready.sandbox.apiclient import Access, ApiClient, NotFound, Transport
 from winready.sandbox.clock import Clock
 from winready.sandbox.control import CommandError, ControlServer
 from winready.sandbox.control_plane import EmbeddedControlPlane
@@ -19,6 +20,7 @@ from winready.sandbox.egress import Egress, NoRoute
 from winready.sandbox.faults.breaker import Breaker, Broken, CannotBreak
 from winready.sandbox.faults.table import UnknownFault
 from winready.sandbox.kubeconfig import kubeconfig
+from winready.sandbox.machine.domain import new_domain
 from winready.sandbox.machine.machine import Machine
 from winready.sandbox.machine.process import Program
 from winready.sandbox.network.endpoint import NetworkError, Refused, TimedOut
@@ -34,6 +36,8 @@ from winready.sandbox.state import Place, StateError
 from winready.sandbox.streams import Connection
 
 SETTLE_SECONDS = 300.0
+FILE_SERVER_ADDRESS = "10.250.0.254"
+SMB = 445
 DIAL_TIMEOUT = 30.0
 """Cluster seconds that the API server waits for a pod to take a connection."""
 
@@ -73,6 +77,7 @@ class Sandbox:
         else:
             self.control_plane = EmbeddedControlPlane(plan, self.clock, self.egress, self.authority)
         self.fabric = Fabric(self.clock)
+        self.domain = new_domain(FILE_SERVER_ADDRESS)
         self.breaker = Breaker({node.name: node.os for node in plan.nodes}, self._defects, self._defects_changed)
         self.control = ControlServer(
             {
@@ -158,6 +163,7 @@ class Sandbox:
         address, port = self.control_plane.address
         endpoint = self.fabric.add_machine("control-plane", [address])
         endpoint.listen(port, bridge(HOST, self.control_plane.port))
+        self.fabric.add_machine("fileserver", [FILE_SERVER_ADDRESS], "windows").listen(SMB, _hold)
 
         async def dial(ip: str, port: int) -> Connection:
             try:
@@ -186,7 +192,14 @@ class Sandbox:
         programs = LazyPrograms()
         settings = Settings(version=f"v1.{self.plan.minor}.0" if self.plan.kubernetes else self.control_plane.version)
         for node in self.plan.nodes:
-            machine = Machine(node.name, node.os, clock=self.clock, programs=programs, build=self.plan.windows_build)
+            machine = Machine(
+                node.name,
+                node.os,
+                clock=self.clock,
+                programs=programs,
+                build=self.plan.windows_build,
+                domain=self.domain if node.os == "windows" else None,
+            )
             self._fleet.add(machine, node.addresses, node.pod_networks, settings)
         self._break_at_start()
         await self._fleet.start()
@@ -212,6 +225,27 @@ class Sandbox:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
 
+    async def break_fault(self, name: str, node: str | None = None) -> list[Broken]:
+        """Give the running cluster a fault; returns where it is in force now."""
+        broken = self.breaker.break_(name, node)
+        await self._heed(broken)
+        return broken
+
+    async def heal_fault(self, name: str | None = None, node: str | None = None) -> list[Broken]:
+        """Take a fault away again, or all of them; returns what was healed."""
+        healed = self.breaker.heal(name, node)
+        await self._heed(healed)
+        return healed
+
+    async def _heed(self, changed: list[Broken]) -> None:
+        """Let nodes act on what changed; a worker that is not to be there leaves no Node behind."""
+        for name in sorted({item.node for item in changed if item.node}):
+            kubelet = self.fleet.kubelets[name]
+            await kubelet.heed_defects()
+            if kubelet.defects.kubelet.does_not_join:
+                with contextlib.suppress(NotFound):
+                    await self._api.delete("nodes", name)
+
     def _defects(self, node: str, part: str) -> Any:
         """Where the defects of a part are kept."""
         root, _, field = part.partition(".")
@@ -222,8 +256,10 @@ class Sandbox:
                 return getattr(self.fleet.kubelets[node].defects, field)
             case "machine":
                 return self.fleet.kubelets[node].machine.defects
-            case "api":
-                return self.control_plane.defects(part)
+            case "domain":
+                return self.domain.defects
+            case "api" | "tokens" | "controllers" | "scheduler":
+                return self.control_plane.defects(root, node)
         raise RuntimeError(f"no part is called {part!r}")
 
     def _defects_changed(self, node: str) -> None:
@@ -250,13 +286,13 @@ class Sandbox:
 
     async def _break(self, request: dict[str, Any]) -> list[dict[str, str]]:
         try:
-            return _shown(self.breaker.break_(request.get("name", ""), request.get("node")))
+            return _shown(await self.break_fault(request.get("name", ""), request.get("node")))
         except (UnknownFault, CannotBreak) as error:
             raise CommandError(str(error)) from None
 
     async def _heal(self, request: dict[str, Any]) -> list[dict[str, str]]:
         try:
-            return _shown(self.breaker.heal(request.get("name"), request.get("node")))
+            return _shown(await self.heal_fault(request.get("name"), request.get("node")))
         except UnknownFault as error:
             raise CommandError(str(error)) from None
 
@@ -265,6 +301,11 @@ class Sandbox:
 
     async def _stop(self, request: dict[str, Any]) -> None:
         asyncio.get_running_loop().call_soon(self.stopping.set)
+
+
+async def _hold(connection: Connection) -> None:
+    """The file server's port takes connections; what is read and written there goes past the simulated wire."""
+    await connection.read()
 
 
 def _shown(broken: list[Broken]) -> list[dict[str, str]]:

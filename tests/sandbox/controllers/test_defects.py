@@ -9,11 +9,11 @@ async def test_an_overcommitted_node_takes_pods_it_has_no_room_for() -> None:
     async with running(Cluster()) as cluster:
         cluster.node("one")
         cluster.node("two")
-        cluster.context.defects.overcommitted.add("two")
+        cluster.context.placement["two"].overcommitted = True
         huge = [{**POD_SPEC["containers"][0], "resources": {"requests": {"cpu": "1000"}}}]
         cluster.pod("huge", containers=huge)
         await cluster.until(lambda: cluster.get("pods", "huge")["spec"].get("nodeName") == "two")
-        cluster.context.defects.overcommitted.clear()
+        cluster.context.placement["two"].overcommitted = False
         cluster.pod("again", containers=huge)
         await cluster.until(lambda: cluster.events("FailedScheduling"))
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from winready.sandbox.faults import ids
 from winready.sandbox.faults.table import FAULTS, UnknownFault, find
+from winready.sandbox.machine.machine import MachineDefects
+from winready.sandbox.nodes.defects import NodeDefects
+from winready.sandbox.plan import Plan
+from winready.sandbox.state import Place
+from winready.sandbox.up import Sandbox
 from winready.spec.loader import load_standard
 
 STANDARD = load_standard()
@@ -33,10 +40,35 @@ def test_faults_are_described_in_a_sentence_and_cite_a_fact() -> None:
         assert fault.fact, fault.name
 
 
-def test_every_network_requirement_is_failed_by_at_least_two_faults() -> None:
-    for item in STANDARD.requirements:
-        if item.category == "Core.Network":
-            assert sum(item.id in fault.requirements for fault in FAULTS.values()) >= 2, item.id
+def test_every_requirement_and_rule_is_failed_by_a_fault_and_core_ones_by_two() -> None:
+    for name in KNOWN:
+        least = 2 if name.startswith("core.") else 1
+        assert sum(name in fault.requirements for fault in FAULTS.values()) >= least, name
+
+
+def test_there_are_faults_that_nobody_may_take_for_a_finding() -> None:
+    harmless = {name for name, fault in FAULTS.items() if not fault.requirements and not fault.blocks}
+    assert {"api.slow", "api.resets", "link.windows.slow", "kubelet.windows.slow-start"} <= harmless
+
+
+def test_what_a_fault_changes_is_there_to_be_changed(tmp_path: Path) -> None:
+    sandbox = Sandbox(Plan(windows=1, linux=1), Place("t", tmp_path))
+    sandbox.fabric.add_node("n", "windows", ["10.0.0.1"], [])
+    parts = {
+        "network": sandbox.fabric.nodes["n"].defects,
+        "node": NodeDefects(),
+        "machine": MachineDefects(),
+        "domain": sandbox.domain.defects,
+        "scheduler": sandbox.embedded.manager.context.placement["n"],
+        "controllers": sandbox.embedded.manager.context.defects,
+        "tokens": sandbox.embedded.tokens.defects,
+        "api": sandbox.embedded.trouble.defects,
+    }
+    for fault in FAULTS.values():
+        root, _, field = fault.part.partition(".")
+        defects = getattr(parts[root], field) if field else parts[root]
+        for name, value in fault.changes.items():
+            assert getattr(defects, name) != value, fault.name
 
 
 def test_an_unknown_fault_is_met_with_the_nearest_name() -> None:

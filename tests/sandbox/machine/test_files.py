@@ -155,3 +155,9 @@ async def test_a_program_copied_under_another_name_still_runs() -> None:
     copied = await cmd(where, "copy C:\\bin\\uname.exe C:\\other.exe")
     assert copied.out == "        1 file(s) copied.\r\n"
     assert "applet not found" in (await run(where, "C:\\other.exe")).err
+
+
+def test_an_empty_directory_stays_the_same_one() -> None:
+    files = FileSystem("windows", Directory(fold=True))
+    files.mkdir("C:\\a\\b", parents=True)
+    assert files.change("C:\\a\\b") is files.change("C:\\a\\b") is files.node("C:\\a\\b")

@@ -57,7 +57,7 @@ async def test_without_a_limit_the_same_script_gets_all_it_asks_for() -> None:
 
 async def test_a_machine_that_ignores_limits_gives_more() -> None:
     host = machine()
-    host.defects = MachineDefects(limits_ignored=frozenset({"memory", "cpu"}))
+    host.defects = MachineDefects(cpu_limit_ignored=True, memory_limit_ignored=True)
     where = container(on=host, memory_limit=512 * MEBIBYTE, cpu_limit=0.5)
     assert (await powershell(where, _GROW)).lines == ["128"]
     assert where.cpu.cap == host.cores

@@ -124,7 +124,7 @@ async def test_lcow_and_the_wrong_image(cluster: Cluster) -> None:
     assert instance is not None
     assert instance.container.os == "linux"
     runtime.linux_for_windows = False
-    runtime.wrong_image = "registry.k8s.io/e2e-test-images/agnhost:2.56"
+    runtime.stale_tag = "2.56"
     await cluster.run("b", node="win-1")
     state = container_state(await cluster.ready("b"))
     assert state["image"].endswith(":2.56")

@@ -62,5 +62,6 @@ async def test_a_worker_that_does_not_join_is_not_there_until_it_is_healed(clust
     await asyncio.sleep(0.05)
     assert not node.registered.is_set()
     node.defects.kubelet.does_not_join = False
+    await node.heed_defects()
     await node.registered.wait()
     assert (await cluster.client.get("nodes", "win-1"))["metadata"]["name"] == "win-1"

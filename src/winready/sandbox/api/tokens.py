@@ -12,6 +12,7 @@ import hashlib
 import json
 import time
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -39,6 +40,14 @@ class TokenError(Exception):
     """Why a token is not accepted."""
 
 
+@dataclass
+class TokenDefects:
+    """What can be wrong with tokens."""
+
+    rotated_refused: bool = False
+    """Tokens that running pods are given are signed with a key that the API server does not accept yet."""
+
+
 class TokenIssuer:
     """Signs tokens, checks them, and publishes the key to check them with."""
 
@@ -46,6 +55,8 @@ class TokenIssuer:
         self._key = key
         self._objects = objects
         self.issuer = issuer
+        self.defects = TokenDefects()
+        self._next_key: ec.EllipticCurvePrivateKey | None = None
         self.audiences = [issuer]
         """What a token without other wishes is good for: the API server itself."""
         der = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -77,6 +88,7 @@ class TokenIssuer:
             private["warnafter"] = now + seconds
             lifetime = EXTENDED_SECONDS
         token = self._sign(
+            self._signing_key(reference, namespace),
             {
                 "aud": audiences,
                 "exp": now + lifetime,
@@ -86,7 +98,7 @@ class TokenIssuer:
                 "kubernetes.io": private,
                 "nbf": now,
                 "sub": f"system:serviceaccount:{namespace}:{name}",
-            }
+            },
         )
         expires = datetime.datetime.fromtimestamp(now + seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
@@ -188,10 +200,21 @@ class TokenIssuer:
             if since > DELETION_LEEWAY:
                 raise TokenError(f"{what} {reference['name']} has been deleted: the token has been invalidated")
 
-    def _sign(self, claims: dict[str, Any]) -> str:
+    def _signing_key(self, reference: dict[str, Any] | None, namespace: str) -> ec.EllipticCurvePrivateKey:
+        """The issuer's own key; with the defect, the next one for pods that run already."""
+        if not self.defects.rotated_refused or not reference or reference.get("kind") != "Pod":
+            return self._key
+        pod = self._objects.get("pods", reference.get("name", ""), namespace)
+        if (pod.get("status") or {}).get("phase") != "Running":
+            return self._key
+        if self._next_key is None:
+            self._next_key = ec.generate_private_key(ec.SECP256R1())
+        return self._next_key
+
+    def _sign(self, key: ec.EllipticCurvePrivateKey, claims: dict[str, Any]) -> str:
         header = {"alg": "ES256", "kid": self._key_id}
         signed = f"{_encoded(header)}.{_encoded(claims)}"
-        r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
+        r, s = decode_dss_signature(key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
         return f"{signed}.{_base64url(r.to_bytes(COORDINATE_SIZE) + s.to_bytes(COORDINATE_SIZE))}"
 
     def _verified(self, token: str) -> dict[str, Any]:
@@ -205,12 +228,21 @@ class TokenIssuer:
         if not isinstance(header, dict) or header.get("alg") != "ES256" or len(signature) != 2 * COORDINATE_SIZE:
             raise TokenError("invalid bearer token")
         r, s = int.from_bytes(signature[:COORDINATE_SIZE]), int.from_bytes(signature[COORDINATE_SIZE:])
-        try:
-            self._key.public_key().verify(encode_dss_signature(r, s), signed.encode(), ec.ECDSA(hashes.SHA256()))
-        except InvalidSignature:
-            raise TokenError("invalid bearer token") from None
+        accepted = [self._key]
+        if self._next_key is not None and not self.defects.rotated_refused:
+            accepted.append(self._next_key)
+        if not any(_signed_by(key, encode_dss_signature(r, s), signed.encode()) for key in accepted):
+            raise TokenError("invalid bearer token")
         claims: dict[str, Any] = payload
         return claims
+
+
+def _signed_by(key: ec.EllipticCurvePrivateKey, signature: bytes, data: bytes) -> bool:
+    try:
+        key.public_key().verify(signature, data, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _check_lifetime(seconds: Any) -> None:

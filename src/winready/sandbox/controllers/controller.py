@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from winready.sandbox.api.objects import Object
-from winready.sandbox.controllers.defects import ControllerDefects
+from winready.sandbox.controllers.defects import ControllerDefects, PlacementDefects
 from winready.sandbox.controllers.events import Recorder
 from winready.sandbox.controllers.everything import Everything
 from winready.sandbox.controllers.informer import Informer, Informers
@@ -34,6 +35,8 @@ class Context:
     pod_networks: tuple[str, ...] = ("10.244.0.0/16",)
     """Cluster CIDRs, one or two families; each node gets a slice of each."""
     defects: ControllerDefects = field(default_factory=ControllerDefects)
+    placement: defaultdict[str, PlacementDefects] = field(default_factory=lambda: defaultdict(PlacementDefects))
+    """What is wrong with the scheduler, by node."""
     informers: Informers = field(init=False)
     pods: Informer = field(init=False)
     readiness: Readiness = field(init=False)

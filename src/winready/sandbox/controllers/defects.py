@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 LOOK_AGAIN = 5.0
 """Cluster seconds after which a controller that a fault holds back looks whether it is healed."""
@@ -10,11 +10,17 @@ LOOK_AGAIN = 5.0
 
 @dataclass
 class ControllerDefects:
-    """Defects of the scheduler and of the controllers."""
+    """Defects of the controllers."""
 
-    overcommitted: set[str] = field(default_factory=set)
-    """Nodes on which the scheduler places pods without looking at the room there is."""
     endpoints_frozen: bool = False
     """EndpointSlices and Endpoints stay as they are, whatever becomes of services and pods."""
     lost_replicas: bool = False
     """A pod that a ReplicaSet loses is not replaced."""
+
+
+@dataclass
+class PlacementDefects:
+    """Defects of the scheduler where it concerns one node."""
+
+    overcommitted: bool = False
+    """Pods are placed there without looking at the room there is."""

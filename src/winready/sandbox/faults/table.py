@@ -8,8 +8,11 @@ from winready.sandbox.faults.control_plane import CONTROL_PLANE_FAULTS
 from winready.sandbox.faults.model import Fault
 from winready.sandbox.faults.network import NETWORK_FAULTS
 from winready.sandbox.faults.nodes import NODE_FAULTS
+from winready.sandbox.faults.volumes import VOLUME_FAULTS
 
-FAULTS: dict[str, Fault] = {fault.name: fault for fault in (*NETWORK_FAULTS, *NODE_FAULTS, *CONTROL_PLANE_FAULTS)}
+FAULTS: dict[str, Fault] = {
+    fault.name: fault for fault in (*NETWORK_FAULTS, *NODE_FAULTS, *VOLUME_FAULTS, *CONTROL_PLANE_FAULTS)
+}
 
 
 class UnknownFault(ValueError):

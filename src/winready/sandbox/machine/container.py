@@ -72,12 +72,12 @@ class Container:
         self.clock: Clock = machine.clock
         self.host_process = host_process
         self.credential_spec = credential_spec
-        self.cpu_limit = None if "cpu" in machine.defects.limits_ignored else cpu_limit
+        self.cpu_limit = None if machine.defects.cpu_limit_ignored else cpu_limit
         self.oom_killed = False
         self.main: Process | None = None
         self.processes: dict[int, Process] = {}
         self._next_pid = 1 if self.os == "linux" else 1000
-        limit = None if "memory" in machine.defects.limits_ignored else memory_limit
+        limit = None if machine.defects.memory_limit_ignored else memory_limit
         self.memory = Memory(self.os, limit, machine.memory)
         self.cpu = CpuMeter(machine.processor, cpu_cap(self.os, self.cpu_limit, machine.cores))
         self._own_host: WindowsHost | None = None

@@ -50,6 +50,12 @@ class Domain:
         return share.root
 
 
+def new_domain(server_address: str) -> Domain:
+    """The domain of a sandbox: one gMSA, ``webapp``, with a share of its own beside one that is not for it."""
+    shares = {"webapp": Share({"webapp"}), "finance": Share({"backup"})}
+    return Domain("sandbox.test", "SANDBOX", {"webapp"}, server_address=server_address, shares=shares)
+
+
 @dataclass(frozen=True)
 class CredentialSpec:
     """The part of a gMSA credential spec that decides who the container is to the domain."""

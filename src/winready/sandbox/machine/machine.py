@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from winready.sandbox.machine.container import Container
 
 GIBIBYTE = 2**30
+REMOTE_ACCESS_PORTS = (22, 3389)
 LINUX_KERNEL = "6.8.0-1024-generic"
 _VOLATILE = {"windows": ("C:\\Windows\\Temp",), "linux": ("/tmp", "/run")}  # noqa: S108
 _HOST_MEMORY = {"windows": 1400 * 2**20, "linux": 500 * 2**20}
@@ -34,8 +35,18 @@ class MachineDefects:
 
     boot_id_stays: bool = False
     """A restart does not change the boot id."""
-    limits_ignored: frozenset[str] = frozenset()
-    """Kinds of limits (`cpu`, `memory`) that containers started from now on do not get."""
+    cpu_limit_ignored: bool = False
+    """Containers started from now on get no CPU limit."""
+    memory_limit_ignored: bool = False
+    """Containers started from now on get no memory limit."""
+    defender_exclusions_missing: bool = False
+    """Microsoft Defender scans the container runtime."""
+    pings_dropped: bool = False
+    """The firewall lets no echo request in."""
+    remote_access_closed: bool = False
+    """The firewall lets nobody in to SSH and RDP."""
+    hns_down: bool = False
+    """The Host Networking Service answers nobody."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +138,14 @@ class Machine:
         """Does the runtime bind files into HostProcess containers (containerd 1.7 on a node with the bind filter)?"""
         major, minor = (int(part) for part in self.containerd.split(".")[:2])
         return (major, minor) >= (1, 7) and self.files.exists("C:\\Windows\\System32\\bindfltapi.dll")
+
+    def admits(self, protocol: str, port: int) -> bool:
+        """Whether the firewall of a Windows machine lets an inbound packet through."""
+        if self.defects.pings_dropped and protocol.startswith("ICMP"):
+            return False
+        if self.defects.remote_access_closed and protocol == "TCP" and port in REMOTE_ACCESS_PORTS:
+            return False
+        return self.windows_host.admits(protocol, port)
 
     def request_power(self, request: PowerRequest | None) -> None:
         """A program asks for a restart or shutdown, or takes that back with None."""

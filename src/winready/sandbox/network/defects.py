@@ -31,6 +31,8 @@ class ProxyDefects:
     """UDP to services is not translated."""
     affinity_ignored: bool = False
     """Session affinity has no effect."""
+    host_service_ips_dead: bool = False
+    """Service addresses do not work from the node's own network; from its pods they do."""
     own_node_port_dead: bool = False
     """The node does not reach NodePorts on its own address; others do."""
 

@@ -175,8 +175,8 @@ class ServiceProxy:
 
     def _fitting(self, backends: tuple[Backend, ...]) -> tuple[Backend, ...] | None:
         """The backends as the kernel takes them; None when none of them can be programmed yet."""
-        if self._defects.partial_backends and len(backends) > 1:
-            backends = backends[: len(backends) // 2]
+        if self._defects.partial_backends:
+            backends = (*_half(backends, 4), *_half(backends, 6))
         if not self._windows or not backends:
             return backends
         # Fact 1.5: a local pod without a visible HNS endpoint is skipped; the rest counts as done.
@@ -231,3 +231,8 @@ class ServiceProxy:
         alike = [b for b in others if b.port == rule.backends[0].port]
         found = alike or others
         return min(found, key=lambda b: (b.ip, b.port)) if found else None
+
+
+def _half(backends: tuple[Backend, ...], family: int) -> tuple[Backend, ...]:
+    own = [backend for backend in backends if (6 if ":" in backend.ip else 4) == family]
+    return tuple(own[: max(1, len(own) // 2)])

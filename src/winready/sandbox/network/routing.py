@@ -61,6 +61,8 @@ def route(fabric: Fabric, src: Stack, address: str, port: int, protocol: str) ->
         return DROP
     node = src.node
     if node is not None and (rule := node.proxy.vip(address, port, protocol)) is not None:
+        if node.defects.proxy.host_service_ips_dead and not src.is_pod:
+            return DROP
         return _to_backend(fabric, src, source, node, rule, protocol, external=False)
     target_node = fabric.node_with(address)
     if target_node is not None and (rule := target_node.proxy.node_port(port, protocol)) is not None:

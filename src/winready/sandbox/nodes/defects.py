@@ -36,8 +36,8 @@ class KubeletDefects:
 class RuntimeDefects:
     """Of the container runtime."""
 
-    wrong_image: str = ""
-    """This image runs whatever the pod asked for."""
+    stale_tag: str = ""
+    """This tag of agnhost runs, whatever tag the pod asked for."""
     linux_for_windows: bool = False
     """Windows pods get Linux containers (LCOW)."""
     ignores_user_name: bool = False
@@ -50,6 +50,8 @@ class RuntimeDefects:
     """Every Windows container gets a group managed service account."""
     exec_broken: bool = False
     """The exec endpoint answers with an error of the runtime."""
+    exec_flaky: bool = False
+    """One of four commands is not started, with an error of the runtime."""
     pulls_fail: bool = False
     """No image can be pulled."""
 

@@ -49,7 +49,7 @@ class Fleet:
         build = int(machine.build.number) if machine.build else 0
         network = self._fabric.add_node(machine.name, machine.os, addresses, pod_cidrs, build=build)
         if machine.os == "windows":
-            network.admits = lambda protocol, port: machine.windows_host.admits(protocol, port)
+            network.admits = machine.admits
         client = ApiClient(self._transport, token=self._token(machine.name), agent=f"kubelet/{machine.name}")
         if self._references is None:
             self._references = References(client)
@@ -68,12 +68,13 @@ class Fleet:
         return kubelet
 
     async def start(self) -> None:
-        """Let every node join; returns when they are registered or cannot be."""
+        """Let every node join."""
         await asyncio.gather(*(kubelet.start() for kubelet in self.kubelets.values()))
 
     async def registered(self) -> None:
-        """Wait until every node has registered."""
-        await asyncio.gather(*(kubelet.registered.wait() for kubelet in self.kubelets.values()))
+        """Wait until every node that joins has registered."""
+        joining = [kubelet for kubelet in self.kubelets.values() if not kubelet.defects.kubelet.does_not_join]
+        await asyncio.gather(*(kubelet.registered.wait() for kubelet in joining))
 
     async def stop(self) -> None:
         """Let every node vanish."""

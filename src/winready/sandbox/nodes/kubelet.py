@@ -8,7 +8,7 @@ import logging
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from winready.sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable, Conflict, NotFound
 from winready.sandbox.clock import Clock
@@ -93,6 +93,10 @@ class Kubelet:
         self._tasks: list[asyncio.Task[None]] = []
         self._power: asyncio.Task[None] | None = None
         self._seen_pods = 0
+        self._skipped: dict[str, Object] = {}
+        """Pods that a defect keeps down, by uid."""
+        self._away: Literal["", "left", "lost"] = ""
+        """Why the node is not there: a defect keeps it from joining, or from coming back after a reboot."""
         machine.on_power = self._on_power
 
     @property
@@ -107,6 +111,9 @@ class Kubelet:
 
     async def start(self, *, after_reboot: bool = False) -> None:
         """Join the cluster and work."""
+        self._away = "left" if self.defects.kubelet.does_not_join else ""
+        if self._away:
+            return
         self.running = True
         self._ready = (True, "KubeletReady", "kubelet is posting ready status")
         self.recorder.start()
@@ -136,14 +143,33 @@ class Kubelet:
         for worker in list(self.workers.values()):
             await worker.crash()
         self.workers.clear()
+        self._skipped.clear()
         await self._server.stop()
+
+    async def heed_defects(self) -> None:
+        """Act on defects that were set or healed: leave, come back, or say anew what this node is."""
+        defects = self.defects.kubelet
+        if self._away == "lost" and not defects.never_returns:
+            self._away = ""
+            await self._boot()
+        elif self._away == "left" and not defects.does_not_join:
+            await self.start()
+        elif self.running and defects.does_not_join:
+            await self.stop()
+            self._away = "left"
+        elif self.registered.is_set():
+            with contextlib.suppress(ApiFailure, ApiUnreachable):
+                await self._register()
+        if not defects.leaves_pods_down:
+            skipped, self._skipped = self._skipped, {}
+            for pod in skipped.values():
+                self._take(pod)
 
     async def _join(self, after_reboot: bool) -> None:
         while True:
             try:
-                if not self.defects.kubelet.does_not_join:
-                    await self._register()
-                    break
+                await self._register()
+                break
             except (ApiFailure, ApiUnreachable) as error:
                 log.info("%s cannot register: %s", self.name, error)
             await asyncio.sleep(_RETRY)
@@ -210,33 +236,34 @@ class Kubelet:
         self.object = await self.client.patch("nodes", self.name, patch, subresource="status")
 
     async def _watch_pods(self, *, skip_known: bool) -> None:
-        synced = False
+        skipping = skip_known
         async for change in self.client.watch("pods", fields=f"spec.nodeName={self.name}"):
             if change.type == "SYNCED":
-                synced = True
+                skipping = False
                 continue
             pod = change.object
-            worker = self.workers.get(pod["metadata"]["uid"])
+            uid = pod["metadata"]["uid"]
+            worker = self.workers.get(uid)
             if change.type == "DELETED":
+                self._skipped.pop(uid, None)
                 if worker is not None:
                     worker.end(2.0, gone=True)
             elif worker is not None:
                 worker.update(pod)
-            elif synced or not skip_known:
+            elif skipping or uid in self._skipped:
+                self._skipped[uid] = pod
+            else:
                 self._take(pod)
 
     def _take(self, pod: Object) -> None:
         self._seen_pods += 1
         worker = PodWorker(self, pod)
+        worker.lost = self.defects.kubelet.loses_pods and self._seen_pods % 3 == 0
         self.workers[worker.uid] = worker
         if pod["metadata"].get("deletionTimestamp"):
             worker.update(pod)
         else:
             worker.start()
-
-    def loses(self, worker: PodWorker) -> bool:
-        """Does this node lose the pod? Only a broken one does, every third time."""
-        return self.defects.kubelet.loses_pods and self._seen_pods % 3 == 0
 
     def others(self, worker: PodWorker) -> Iterator[Object]:
         """The pods that take room beside this one."""
@@ -286,15 +313,20 @@ class Kubelet:
         self._power, cycle = None, self._power
         if self.settings.shutdown_grace:
             await self._shut_down_gracefully()
-        network = self.fabric.nodes[self.name]
         await self._go_silent()
-        network.go_down()
-        if not request.restart or self.defects.kubelet.never_returns:
+        self.fabric.nodes[self.name].go_down()
+        if not request.restart:
+            return
+        if self.defects.kubelet.never_returns:
+            self._away = "lost"
             return
         self._power = cycle
         await self.clock.sleep(self.rng.uniform(*_OUTAGE))
+        await self._boot()
+
+    async def _boot(self) -> None:
         self.machine.restart()
-        network.come_up()
+        self.fabric.nodes[self.name].come_up()
         await self.start(after_reboot=True)
 
     async def _shut_down_gracefully(self) -> None:

@@ -36,6 +36,8 @@ class PodWorker:
         self.clock = node.clock
         self.recorder = node.recorder
         self.defects = node.defects
+        self.lost = False
+        """A broken node forgets this pod."""
         self.pod = pod = _lean(pod)
         self.uid = str(pod["metadata"]["uid"])
         self.full_name = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}"
@@ -187,7 +189,7 @@ class PodWorker:
             self.changed()
             return
         self.changed()
-        if self.node.loses(self):
+        if self.lost:
             return
         await self.node.references.prepare(self.pod["metadata"]["namespace"])
         await self._set_up_volumes()

@@ -175,12 +175,13 @@ class Sandbox:
         options = windows_options(pod, spec)
         limits = quantities.limits(spec)
         credentials = self._credentials(options) if windows else None
+        unasked = not options.get("gmsaCredentialSpec")
         try:
             container = Container(
                 node.machine,
                 image,
                 name=spec["name"],
-                hostname=credentials.account if credentials and not self.host_process else self.hostname,
+                hostname=self.hostname if credentials is None or self.host_process or unasked else credentials.account,
                 user=user,
                 cwd=environment.expand(spec.get("workingDir") or "", variables),
                 env=variables,
@@ -210,8 +211,8 @@ class Sandbox:
     def _image_in_use(self, image: Image) -> Image:
         machine, defects = self._node.machine, self._node.defects.runtime
         build = machine.build.number if machine.build else ""
-        if defects.wrong_image:
-            image = images.resolve(defects.wrong_image, machine.os, build)
+        if defects.stale_tag and image.family == "agnhost":
+            image = images.resolve(f"{image.repository}:{defects.stale_tag}", machine.os, build)
         if defects.linux_for_windows and machine.os == "windows" and not self.host_process:
             family = images.FAMILIES[image.family]
             if family.linux is not None:

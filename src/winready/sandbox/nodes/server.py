@@ -77,6 +77,7 @@ class _Answers:
 
     def __init__(self, node: Kubelet) -> None:
         self.node = node
+        self._execs = 0
         self._statistics = Statistics(node)
 
     def install(self, router: web.UrlDispatcher) -> None:
@@ -117,7 +118,8 @@ class _Answers:
 
         async def start() -> Process | str:
             node = self.node
-            if node.defects.runtime.exec_broken:
+            self._execs += 1
+            if node.defects.runtime.exec_broken or (node.defects.runtime.exec_flaky and self._execs % 4 == 0):
                 return "failed to exec in container: failed to create exec: context deadline exceeded"
             await node.clock.sleep(latency.draw(node.rng, latency.of(node.machine.os).exec))
             try:

@@ -72,7 +72,7 @@ class RealControlPlane:
         """The credential of a node's kubelet."""
         return self.token(_node(name))
 
-    def defects(self, part: str) -> Any:
+    def defects(self, part: str, node: str) -> Any:
         """Real programs cannot be given defects."""
         raise CannotBreak("this fault is one of the embedded control plane; here a real one runs")
 

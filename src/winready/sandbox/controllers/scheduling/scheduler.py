@@ -41,7 +41,7 @@ class Scheduler:
     def __init__(self, context: Context) -> None:
         self.clock = context.clock
         self.minor = context.minor
-        self.defects = context.defects
+        self.placement = context.placement
         self.informers = context.informers
         self.recorder = Recorder(context.client, PROFILE)
         self.state = ClusterState()
@@ -166,7 +166,8 @@ class Scheduler:
         candidates = list(nodes.values())
         if pod.node_names is not None:
             candidates = [nodes[name] for name in pod.node_names if name in nodes]
-        alone = node_filters(pod, self.minor, self.defects.overcommitted)
+        overcommitted = {name for name, defects in self.placement.items() if defects.overcommitted}
+        alone = node_filters(pod, self.minor, overcommitted)
         others = [*self.volumes.filters(pod), *self.relations.filters(pod)]
         misfits: dict[str, Misfit] = {}
         fitting: list[NodeInfo] = []

@@ -24,6 +24,7 @@ _IMPORT = re.compile(
 _CLASS = re.compile(r"\bclass\s+(\w+)")
 _NAMESPACE = re.compile(r"\bnamespace\s+([\w.]+)")
 DENIED = 0x80070005
+UNAVAILABLE = 0x800706BA
 NOT_FOUND = 0x80070490
 
 
@@ -62,6 +63,8 @@ def call(session: Session, type_name: str, name: str, arguments: list[Any]) -> i
     who = session.process.identity
     if who is not None and not who.administrator:
         return DENIED - 2**32
+    if session.process.container.machine.defects.hns_down:
+        return UNAVAILABLE - 2**32
     return function(session, arguments)
 
 

@@ -25,6 +25,9 @@ async def hnsdiag(process: Process) -> int:
     if words[:1] != ["list"]:
         process.out("hnsdiag [list|delete|reset] [networks|endpoints|loadbalancers|namespaces|all]\r\n")
         return 1
+    if machine.defects.hns_down:
+        process.err("The RPC server is unavailable.\r\n")
+        return 1722
     subject = words[1] if len(words) > 1 else "all"
     if subject in ("networks", "all"):
         for network in hns.networks:

@@ -18,8 +18,17 @@ def _may_change(call: Invocation) -> bool:
     return False
 
 
+def _hns_answers(call: Invocation) -> bool:
+    if not call.session.process.container.machine.defects.hns_down:
+        return True
+    call.error("The RPC server is unavailable.", "HNS failed with error", "ResourceUnavailable")
+    return False
+
+
 async def get_hns_network(call: Invocation) -> None:
     """Networks of the Host Networking Service."""
+    if not _hns_answers(call):
+        return
     for network in call.session.process.container.machine.windows_host.hns.networks:
         values = {
             "ID": network.id,
@@ -33,6 +42,8 @@ async def get_hns_network(call: Invocation) -> None:
 
 async def get_hns_endpoint(call: Invocation) -> None:
     """Endpoints of the containers on this node."""
+    if not _hns_answers(call):
+        return
     machine = call.session.process.container.machine
     networks = machine.windows_host.hns.networks
     seen: set[str] = set()
@@ -53,6 +64,8 @@ async def get_hns_endpoint(call: Invocation) -> None:
 
 async def get_hns_namespace(call: Invocation) -> None:
     """Network namespaces: one per pod, and those made by hand."""
+    if not _hns_answers(call):
+        return
     machine = call.session.process.container.machine
     pods = [
         str(uuid.uuid5(uuid.NAMESPACE_OID, container.endpoint.addresses[0]))
@@ -69,6 +82,8 @@ async def get_hns_namespace(call: Invocation) -> None:
 
 async def remove_hns_namespace(call: Invocation) -> None:
     """Delete a namespace that was made by hand."""
+    if not _hns_answers(call):
+        return
     namespaces = call.session.process.container.machine.windows_host.hns.namespaces
     given = [
         each.get("ID") if isinstance(each, PSObject) else each
@@ -102,9 +117,10 @@ async def get_mp_preference(call: Invocation) -> None:
     if not defender.running:
         call.error("The extrinsic Method could not be executed.", "MI RESULT 16", "MetadataError")
         return
+    bare = call.session.process.container.machine.defects.defender_exclusions_missing
     values = {
-        "ExclusionPath": list(defender.exclusion_paths) or None,
-        "ExclusionProcess": list(defender.exclusion_processes) or None,
+        "ExclusionPath": None if bare else list(defender.exclusion_paths) or None,
+        "ExclusionProcess": None if bare else list(defender.exclusion_processes) or None,
         "ExclusionExtension": None,
         "DisableRealtimeMonitoring": False,
     }
