@@ -76,6 +76,9 @@ def prove(categories: tuple[str, ...], names: tuple[str, ...], speed: str, paral
         selected = {item.id for item in select(load_standard(), Selection(categories=list(categories)))}
         faults = [find(name) for name in names] or [f for f in FAULTS.values() if _concerns(f, selected)]
         factor = parse_speed(speed)
+        for fault in faults:
+            if not _concerns(fault, selected):
+                raise ValueError(f"no check of the selected categories verifies what {fault.name} concerns")
     except (SelectionError, UnknownFault, ValueError) as error:
         fail(str(error))
     shown = sys.stdout if output == "text" else sys.stderr

@@ -37,8 +37,10 @@ class ExecFailed(ClusterError):
 class ApiError(ClusterError):
     """The API server answered with a failure ``Status``."""
 
+    usual_remedy = ""
+
     def __init__(self, code: int, status: dict[str, Any]) -> None:
-        super().__init__(str(status.get("message") or f"the API server answered {code}"))
+        super().__init__(str(status.get("message") or f"the API server answered {code}"), self.usual_remedy)
         self.code = code
         self.status = status
         self.reason = str(status.get("reason") or "")
@@ -58,6 +60,8 @@ class Unauthorized(ApiError):
 
 class Forbidden(ApiError):
     """403: a right is missing."""
+
+    usual_remedy = "'winready rbac' prints the least rights that a run needs"
 
 
 class NotFound(ApiError):

@@ -14,7 +14,9 @@ RULES: list[dict[str, list[str]]] = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": READ},
     {"apiGroups": [""], "resources": ["nodes/proxy", "nodes/configz", "nodes/stats"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": WRITE},
-    {"apiGroups": [""], "resources": ["pods", "services", "configmaps", "secrets"], "verbs": WRITE},
+    {"apiGroups": [""], "resources": ["pods", "services", "configmaps"], "verbs": WRITE},
+    # A run writes secrets of its own and reads nobody's.
+    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "patch", "delete"]},
     {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": READ},

@@ -6,6 +6,7 @@ from collections import Counter
 
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
+from winready.engine.verdict import EXIT_INTERRUPTED
 from winready.report.record import Record
 
 MARKS = {"passed": "✓", "failed": "✗", "blocked": "■", "not-applicable": "-", "error": "!"}
@@ -49,10 +50,14 @@ def summary_lines(record: Record) -> list[tuple[str, str]]:
     for same in by_reason(record.requirements):
         lines += _explained(same)
     for rule in record.rules:
-        if rule.outcome != "passed":
+        if rule.gates != "run":
+            lines.append(("dim", f"{rule.id}, which only a certificate needs: {rule.reason}"))
+        elif rule.outcome != "passed":
             lines.append(_rule_line(rule))
     for left in record.leftovers:
         lines.append(("yellow", f"left behind on the cluster: {left}; 'winready cleanup' tries again"))
+    if record.exit_code == EXIT_INTERRUPTED:
+        lines.append(("yellow", record.verdict_reasons[0]))
     lines.append(("bold green" if record.verdict == "Pass" else "bold red", record.verdict_text))
     return lines
 
