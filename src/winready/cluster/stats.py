@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from winready.cluster.client import Object
+from winready.cluster.errors import ApiError
 from winready.cluster.failures import CheckBlocked
 from winready.cluster.pods import CONTAINER, Pod
 
@@ -33,7 +34,13 @@ class Usage:
 
 async def usage(pod: Pod, container: str = CONTAINER) -> Usage:
     """Read the meters of a container; blocked when its kubelet does not show them."""
-    summary = await pod.client.node_proxy(pod.node.name, "stats/summary")
+    try:
+        summary = await pod.client.node_proxy(pod.node.name, "stats/summary")
+    except ApiError as error:
+        raise CheckBlocked(
+            f"the kubelet of node {pod.node.name} does not answer when asked for statistics: {error.message}",
+            next_step=f"'kubectl get --raw /api/v1/nodes/{pod.node.name}/proxy/stats/summary' should answer",
+        ) from None
     read = time.monotonic()
     found = _container(summary, pod, container)
     cpu, memory = found.get("cpu") or {}, found.get("memory") or {}
