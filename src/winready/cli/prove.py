@@ -133,8 +133,7 @@ def _selection(fault: Fault | None, categories: list[str], thorough: bool) -> Se
     if fault is None or thorough:
         return Selection(categories=categories)
     long = [name for name, check in load_checks().items() if check.expected_s + check.expected_s_per_node >= LONG]
-    concerned = {*fault.requirements, *fault.blocks}
-    return Selection(categories=categories, skip=[name for name in long if name not in concerned])
+    return Selection(categories=categories, skip=[name for name in long if name not in fault.requirements])
 
 
 async def _prove(fault: Fault | None, selection: Selection, speed: float) -> Proof:

@@ -143,7 +143,7 @@ NETWORK_FAULTS = (
         "network.link",
         {"one_way": "in"},
         (r.N3, r.N6, r.N7, r.N8, r.N9, r.N13, r.C2, r.C3, r.W2, r.W4, r.X2, r.X5),
-        (r.N2, r.N4, r.X3, r.X4, r.K1, r.K2, r.P6, r.W3),
+        (r.N2, r.N4, r.S6, r.C1, r.X3, r.X4, r.K1, r.K2, r.P6, r.W3),
         fact="1.5: supported flows",
     ),
     Fault(
@@ -152,7 +152,7 @@ NETWORK_FAULTS = (
         "network.link",
         {"loss": 0.3},
         (r.N1, r.N2, r.N3, r.N4, r.N5, r.N6, r.N7, r.N8, r.N9, r.N13, r.C2, r.C3, r.X1, r.X2, r.X3, r.X4, r.X5),
-        (r.S5, r.K1, r.K2, r.P1, r.W2, r.W3, r.W4),
+        (r.S5, r.S6, r.C1, r.K1, r.K2, r.P1, r.W2, r.W3, r.W4),
         fact="1.5: never judge a single probe",
     ),
     Fault(
@@ -168,7 +168,7 @@ NETWORK_FAULTS = (
         "network.link",
         {"duplicate_ip": True},
         (r.N6, r.N7, r.N8, r.N9, r.N13, r.C2, r.C3),
-        (r.N2, r.N4),
+        (r.N2, r.N4, r.S6, r.C1),
         fact="brief N7",
     ),
     Fault(

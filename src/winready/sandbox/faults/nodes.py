@@ -123,6 +123,7 @@ NODE_FAULTS = (
         "node.kubelet",
         {"does_not_join": True},
         (r.CLUSTER_SIZE,),
+        (r.S6,),
         fact="1.10: two Linux and two Windows nodes",
     ),
     Fault(
