@@ -42,6 +42,7 @@ class Credentials:
     def __init__(self, target: Target) -> None:
         self.target = target
         self._issued: Issued | None = None
+        self._from_file: str | None = None
         self._context: ssl.SSLContext | None = None
         self._lock = asyncio.Lock()
 
@@ -53,13 +54,19 @@ class Credentials:
             await self._renew(target.plugin)
         token = target.token or (self._issued.token if self._issued else None)
         if token is None and target.token_file:
-            token = _read_token(target.token_file)
+            token = self._from_file = _read_token(target.token_file)
         if token:
             result.append(("Authorization", f"Bearer {token}"))
         elif target.basic:
             pair = base64.b64encode(":".join(target.basic).encode()).decode()
             result.append(("Authorization", f"Basic {pair}"))
         return result
+
+    def secrets(self) -> list[str]:
+        """Everything that was sent to prove who we are: nothing of it may reach a record."""
+        issued = self._issued.token if self._issued else None
+        found = [self.target.token, issued, self._from_file, self.target.basic[1] if self.target.basic else None]
+        return [secret for secret in found if secret]
 
     async def tls(self) -> ssl.SSLContext | bool:
         """The TLS context; made anew when a plug-in handed out another client certificate."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
+from winready.cluster.secrets import without_secrets
+
 TEXT_LIMIT = 2000
 PROBE_LIMIT = 400
-_TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*")
 
 
 class PodFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,7 +75,7 @@ def bounded(text: str | bytes, limit: int = TEXT_LIMIT) -> str:
     """Text fit for the record: no secrets, no endless output; what is cut says so."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", errors="replace")
-    text = _TOKEN.sub("[token removed]", text)
+    text = without_secrets(text)
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2]}\n[... {len(text) - limit} characters cut ...]\n{text[-limit // 2 :]}"

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from winready import __version__
 from winready.checks.fixtures import EXPECTED_SECONDS
 from winready.checks.registry import Check, load_checks
@@ -18,6 +20,7 @@ from winready.cluster.client import Client
 from winready.cluster.errors import ClusterError, Unauthorized
 from winready.cluster.inventory import Inventory, take_inventory
 from winready.cluster.rights import missing_rights
+from winready.cluster.secrets import without_secrets
 from winready.cluster.settings import Settings
 from winready.engine import events
 from winready.engine.judging import judge_requirement, unjudged
@@ -249,7 +252,10 @@ class Run:
         self._tell(events.RequirementFinished(at_s=self._now(), result=result))
 
     def _tell(self, event: events.AnyEvent) -> None:
-        self._queue.put_nowait(event)
+        """Let an event out, once no secret is in it."""
+        text = msgspec.json.encode(event).decode()
+        clean = without_secrets(text, self.client.transport.credentials.secrets())
+        self._queue.put_nowait(event if clean == text else msgspec.json.decode(clean, type=events.AnyEvent))
 
     def _now(self) -> float:
         return round(time.monotonic() - self._began, 3)

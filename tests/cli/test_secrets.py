@@ -1,0 +1,58 @@
+"""Secrets planted in a cluster and in the way to it reach no output: no file, no format, no bundle, no terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from winready.cluster.client import Client
+from winready.cluster.kubeconfig import find_target
+from winready.cluster.resources import NODES
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlLXNpZw"
+OPAQUE = "pl4nted-opaque-bearer"
+
+
+def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: str, tmp_path: Path) -> None:
+    config = yaml.safe_load(Path(kubeconfig).read_text())
+    user = config["users"][0]["user"]
+    own = [text for name, text in user.items() if name.endswith("-data")]
+    assert own
+    # A token beside the certificate is sent along with it, and the server believes the certificate.
+    user["token"] = OPAQUE
+    planted = tmp_path / "config"
+    planted.write_text(yaml.safe_dump(config))
+    asyncio.run(_label(kubeconfig, {"leak": JWT, "opaque": OPAQUE}))
+    runs = tmp_path / "runs"
+    arguments = ("--requirement", "core.network.windows-to-linux-pod-ip", "--time-scale", "25")
+    result = command_line("run", "--kubeconfig", str(planted), "--report-dir", str(runs), *arguments)
+    asyncio.run(_label(kubeconfig, {"leak": None, "opaque": None}))
+    assert result.returncode == 0, result.stdout + result.stderr
+    outputs = [result.stdout, result.stderr]
+    place = ("--report-dir", str(runs))
+    forms = ("html", "junit", "csv", "json", "yaml", "markdown")
+    outputs += [command_line("report", *place, "--format", form).stdout for form in forms]
+    command_line("report", *place, "--format", "prow", "--output", str(runs / "prow"))
+    product = ("--vendor", "v", "--product-name", "p", "--product-version", "1", "--contact", "c@d")
+    made = command_line("certify", *place, "--draft", "--output", str(runs / "b.tar.gz"), *product)
+    outputs += [made.stdout, made.stderr, command_line("history", *place, "-o", "json").stdout]
+    contents = [path.read_bytes() for path in runs.rglob("*") if path.is_file()]
+    assert len(contents) >= 10
+    contents += [gzip.decompress(data) for data in contents if data.startswith(b"\x1f\x8b")]
+    everything = b"\n".join([*contents, *(text.encode() for text in outputs)])
+    assert b"[secret removed]" in everything
+    secrets = [JWT, OPAQUE, *own, *(base64.b64decode(text).decode() for text in own)]
+    for secret in secrets:
+        lines = [line for line in secret.splitlines() if len(line) > 12 and not line.startswith("-----")]
+        assert lines
+        assert not any(line.encode() in everything for line in lines)
+
+
+async def _label(kubeconfig: str, labels: dict[str, str | None]) -> None:
+    async with Client.connect(find_target(kubeconfig)) as client:
+        await client.patch(NODES, "windows-1", {"metadata": {"labels": labels}})
