@@ -144,14 +144,14 @@ async def get(front: str) -> AsyncIterator[Get]:
         ("/namespaces/team/pods/web/log?container=x", (400, "container x is not valid for pod web")),
         (
             "/namespaces/team/pods/web/log?tailLines=-1",
-            (422, 'PodLogOptions "" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0'),
+            (422, 'PodLogOptions "web" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0'),
         ),
         (
             "/namespaces/team/pods/web/log?tailLines=7",
             (400, 'container "iis" in pod "web" is waiting to start: ContainerCreating'),
         ),
         ("/namespaces/team/pods/gone/log", (404, 'pods "gone" not found')),
-        ("/namespaces/team/pods/unscheduled/log", (200, "")),
+        ("/namespaces/team/pods/unscheduled/log", (204, "")),
         (
             "/namespaces/team/pods/unscheduled/exec?command=ver&stdout=true",
             (400, "pod unscheduled does not have a host assigned"),

@@ -39,10 +39,12 @@ class PodAdmission:
 
     def admit(self, admission: Admission) -> None:
         """Complete a new pod, or refuse it."""
-        if admission.operation != "CREATE" or admission.resource.storage != ("", "pods"):
-            return
         pod = admission.obj
-        if not pod.get("spec"):
+        if admission.resource.storage != ("", "pods") or not pod.get("spec"):
+            return
+        if admission.operation == "UPDATE" and not admission.subresource:
+            tolerate_node_trouble(pod)
+        if admission.operation != "CREATE":
             return
         self._priority(admission.name, pod["spec"])
         self._runtime_class(admission.name, pod["spec"])

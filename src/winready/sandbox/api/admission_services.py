@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import random
 
-from winready.sandbox.api.errors import FieldError, invalid, unprocessable
+from winready.sandbox.api.errors import FieldError, invalid, not_supported, unprocessable
 from winready.sandbox.api.objects import Object
 from winready.sandbox.api.registry import Admission
 from winready.sandbox.api.resources import Resource
@@ -72,8 +72,7 @@ class ServiceAddresses:
             for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
                 spec.pop(name, None)
         else:
-            errors += self._families(spec)
-            errors += self._cluster_ips(spec, key)
+            errors += self._families(spec) or self._cluster_ips(spec, key)
         errors += self._node_ports(spec, key)
         if errors:
             raise unprocessable("Service", "", admission.name, errors)
@@ -88,6 +87,10 @@ class ServiceAddresses:
             family = _family(ip)
             if family and len(families) <= position:
                 families.append(family)
+        unheard = [n for n, family in enumerate(families) if family not in ("IPv4", "IPv6")]
+        if unheard:
+            where = f"spec.ipFamilies[{unheard[0]}]"
+            return [not_supported(where, families[unheard[0]], ["IPv4", "IPv6"])]
         unconfigured = [family for family in families if family not in known]
         bare = "None" in ips and not spec.get("selector")
         if unconfigured and not bare:

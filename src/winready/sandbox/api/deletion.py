@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from winready.sandbox.api.errors import ApiError, bad_request, conflict, not_supported, wrong_options
+from winready.sandbox.api.errors import ApiError, bad_request, conflict, invalid, not_supported, wrong_options
 from winready.sandbox.api.objects import Object, timestamp
 from winready.sandbox.api.resources import Resource
 
@@ -27,11 +27,18 @@ class DeleteOptions:
     def read(cls, body: Object | None, query: Any) -> DeleteOptions:
         """From a ``DeleteOptions`` body and the query, which says the same for clients that send no body."""
         body = body or {}
+        if body.get("kind", "DeleteOptions") != "DeleteOptions":
+            raise bad_request(
+                f'{body["kind"]} in version "{body.get("apiVersion")}" cannot be handled as DeleteOptions'
+            )
         conditions = body.get("preconditions") or {}
         grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
         orphan = body.get("orphanDependents", query.get("orphanDependents"))
         propagation = body.get("propagationPolicy") or query.get("propagationPolicy")
-        if orphan is not None and not propagation:
+        if orphan is not None and propagation:
+            text = "orphanDependents and deletionPropagation cannot be both set"
+            raise wrong_options("DeleteOptions", invalid("propagationPolicy", propagation, text))
+        if orphan is not None:
             propagation = "Orphan" if str(orphan).lower() in ("true", "1") else "Background"
         if propagation not in (None, "Background", "Foreground", "Orphan"):
             policies = ["Foreground", "Background", "Orphan", "nil"]

@@ -102,7 +102,7 @@ def _details(name: str, plural_or_kind: str, group: str) -> dict[str, Any]:
     details: dict[str, Any] = {"name": name} if name else {}
     if group:
         details["group"] = group
-    return {**details, "kind": plural_or_kind}
+    return {**details, "kind": plural_or_kind} if plural_or_kind else details
 
 
 def not_found(plural: str, group: str, name: str) -> ApiError:

@@ -16,6 +16,7 @@ from winready.sandbox.api.errors import (
     no_such_path,
     not_supported,
     required,
+    too_long,
     wrong_options,
 )
 from winready.sandbox.api.identity import User
@@ -63,6 +64,8 @@ class Asked:
         kind = options.get(self.verb, "DeleteOptions")
         if (dry := query.get("dryRun", "")) not in ("", "All"):
             raise wrong_options(kind, not_supported("dryRun", [dry], ["All"]))
+        if len(query.get("fieldManager", "")) > LONGEST_MANAGER:
+            raise wrong_options(kind, too_long("fieldManager", LONGEST_MANAGER))
         agent = self.request.headers.get("User-Agent", "").partition("/")[0]
         manager = query.get("fieldManager") or agent or "unknown"
         fields = query.get("fieldValidation") or "Warn"
@@ -73,6 +76,7 @@ class Asked:
     def options(self) -> ListOptions:
         """What the client says about a list."""
         query = self.request.query
+        number(query, "timeoutSeconds")
         return ListOptions(
             query.get("labelSelector", ""),
             fields_to_stored(self.resource, query.get("fieldSelector", "")),
@@ -87,6 +91,7 @@ class Asked:
         return read_body(await self.request.read(), self.request.headers.get("Content-Type", ""))
 
 
+LONGEST_MANAGER = 128
 Handler = Callable[[Asked], Awaitable[web.StreamResponse]]
 
 
@@ -109,7 +114,7 @@ class Handlers:
     def check(self, target: Target, verb: str) -> Resource:
         """The resource that a path means; 404 or 405 when it does not serve that."""
         resource = self._registry.resources.by_path(target.group, target.version, target.plural)
-        if resource is None:
+        if resource is None or (target.namespace and not resource.namespaced and target.plural != "namespaces"):
             raise no_such_path()
         allowed: tuple[str, ...] = resource.verbs
         if target.subresource:

@@ -109,11 +109,11 @@ class KubeletGateway:
         return await self._carry(request, target, "error dialing backend: ", 500, "InternalError")
 
     async def _log(self, request: web.Request, pod: Object) -> web.StreamResponse:
-        _check_log_options(request)
+        _check_log_options(request, pod["metadata"]["name"])
         metadata = pod["metadata"]
         container = _container(pod, request.query.get("container", ""))
         if not pod["spec"].get("nodeName"):
-            return web.Response(text="")
+            return web.Response(status=204)
         query = [(option, "true") for option in LOG_SWITCHES if _is_set(request, option)]
         query += [(key, request.query[key]) for key in (*LOG_NUMBERS, *LOG_VALUES) if request.query.get(key)]
         path = f"/containerLogs/{metadata['namespace']}/{metadata['name']}/{container}"
@@ -214,7 +214,7 @@ def _container(pod: Object, wanted: str) -> str:
     return wanted
 
 
-def _check_log_options(request: web.Request) -> None:
+def _check_log_options(request: web.Request, pod: str) -> None:
     errors = []
     for option, least in LOG_NUMBERS.items():
         text = request.query.get(option)
@@ -230,7 +230,7 @@ def _check_log_options(request: web.Request) -> None:
     if request.query.get("sinceSeconds") and request.query.get("sinceTime"):
         errors.append(invalid("sinceSeconds", "", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     if errors:
-        raise unprocessable("PodLogOptions", "", "", errors)
+        raise unprocessable("PodLogOptions", "", pod, errors)
 
 
 def _log_failure(code: int, text: str) -> ApiError:

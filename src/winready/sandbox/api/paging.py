@@ -95,7 +95,7 @@ def page(
         found = [entry for entry in found if entry.key > after]
     if matches is not None:
         found = [entry for entry in found if matches(entry.obj)]
-    if not options.limit or len(found) <= options.limit:
+    if options.limit <= 0 or len(found) <= options.limit:
         return Listing(found, version)
     entries, rest = found[: options.limit], len(found) - options.limit
     selective = bool(options.labels or options.fields)

@@ -168,10 +168,12 @@ class Registry:
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = timestamp()
         apply_defaults(resource.kind, resource.group, obj)
+        if not applied:
+            metadata["managedFields"] = _creators(resource, obj, write.manager)
         strategy.prepare_create(resource, obj)
         self._admit(Admission("CREATE", resource, "", namespace, name, obj, None, write.user, write.dry_run))
         self._validate(resource, obj, None)
-        obj = ordered(obj if applied else track_update(None, obj, write.manager))
+        obj = ordered(obj)
         if write.dry_run:
             return Entry(key, obj, self.store.version)
         return self._commit(resource, key, obj)
@@ -184,10 +186,8 @@ class Registry:
         obj = _conformed(resource, obj, write)
         metadata = obj["metadata"]
         namespace = _namespace(resource, metadata, namespace)
-        if name and metadata.setdefault("name", name) != name:
-            raise bad_request(
-                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-            )
+        if name and metadata.setdefault("name", name):
+            _check_name(obj, name)
         found = self.bucket(resource).get(self.key(resource, metadata["name"], namespace))
         if found is None and resource.storage in strategy.CREATED_BY_UPDATE and not subresource:
             return self.create(resource, obj, namespace, write)
@@ -243,7 +243,9 @@ class Registry:
         if kind != "apply":
             entry = entry or self.get(resource, name, namespace)
             wanted = patching.patched(resource, entry.obj, patch, kind)
-            wanted = _conformed(resource, _unshared(wanted, subresource), write, subresource)
+            wanted = _decoded(resource, _unshared(wanted, subresource), write, subresource)
+            _check_name(wanted, name)
+            _check_uid(resource, wanted, entry.obj)
             return self.replace(resource, entry, wanted, subresource, write)
         if entry is None and subresource:
             raise not_found(resource.plural, resource.group, name)
@@ -348,6 +350,35 @@ def _conformed(resource: Resource, obj: Object, write: Write, subresource: str =
     if write.fields == "Warn":
         write.warnings.extend(f'unknown field "{path}"' for path in unknown)
     return shaped if whole else {**obj, **shaped}
+
+
+def _check_name(obj: Object, name: str) -> None:
+    if obj["metadata"].get("name") != name:
+        named = obj["metadata"].get("name", "")
+        raise bad_request(f"the name of the object ({named}) does not match the name on the URL ({name})")
+
+
+def _check_uid(resource: Resource, wanted: Object, live: Object) -> None:
+    if (uid := wanted["metadata"].get("uid")) not in (None, "", live["metadata"]["uid"]):
+        error = invalid("metadata.uid", uid, "field is immutable")
+        raise unprocessable(resource.kind, resource.group, live["metadata"]["name"], [error])
+
+
+def _decoded(resource: Resource, obj: Object, write: Write, subresource: str) -> Object:
+    """What a patch leads to; values of a wrong type are the patch's fault then."""
+    try:
+        return _conformed(resource, obj, write, subresource)
+    except ApiError as error:
+        if error.code != 400:
+            raise
+        raise unprocessable("", "", "", [invalid("patch", obj, error.message)]) from None
+
+
+def _creators(resource: Resource, obj: Object, manager: str) -> list[Object]:
+    """Who owns the fields of a new object: its creator owns what was sent and defaulted, not what admission adds."""
+    sent = {key: value for key, value in obj.items() if key != "status" or resource.subresource("status") is None}
+    owned: list[Object] = track_update(None, sent, manager)["metadata"].get("managedFields") or []
+    return owned
 
 
 def _unshared(obj: Object, subresource: str) -> Object:

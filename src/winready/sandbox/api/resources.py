@@ -225,7 +225,7 @@ def _cluster() -> Iterator[Resource]:
     yield Resource("coordination.k8s.io", "v1", "Lease", "leases", unconditional_update=False)
     yield Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", generation="all")
     yield Resource("events.k8s.io", "v1", "Event", "events", short_names=("ev",))
-    yield Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False)
+    yield Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False, unconditional_update=False)
     yield Resource(
         "scheduling.k8s.io",
         "v1",

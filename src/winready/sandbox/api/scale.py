@@ -63,6 +63,6 @@ def _scale(resource: Resource, obj: Object) -> Object:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: obj["metadata"][key] for key in _METADATA if key in obj["metadata"]},
-        "spec": {"replicas": spec.get("replicas", 1)},
+        "spec": {"replicas": replicas} if (replicas := spec.get("replicas", 1)) else {},
         "status": current,
     }

@@ -12,17 +12,19 @@ from winready.sandbox.api.resources import Resource
 KEEPS_STATUS_ON_CREATE = {("", "nodes")}
 """Kubelets create their node together with its first status."""
 
+_CORE_RETURNED = (
+    "pods",
+    "podtemplates",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "resourcequotas",
+    "serviceaccounts",
+    "services",
+)
+_STORAGE_RETURNED = ("csidrivers", "csinodes", "storageclasses", "volumeattachments")
 RETURNS_DELETED_OBJECT = {
-    ("", name)
-    for name in (
-        "pods",
-        "podtemplates",
-        "persistentvolumes",
-        "persistentvolumeclaims",
-        "resourcequotas",
-        "serviceaccounts",
-        "services",
-    )
+    *(("", name) for name in _CORE_RETURNED),
+    *(("storage.k8s.io", name) for name in _STORAGE_RETURNED),
 }
 """Kinds whose delete is answered with the object instead of a Status."""
 
@@ -121,7 +123,10 @@ def _pod_part(subresource: str, new: Object, old: Object) -> Object:
 def _spread(resource: Resource, obj: Object) -> Any:
     if resource.generation == "spec":
         return obj.get("spec")
-    return {key: value for key, value in obj.items() if key not in ("metadata", "status", "kind", "apiVersion")}
+    rest = {key: value for key, value in obj.items() if key not in ("metadata", "status", "kind", "apiVersion")}
+    if resource.storage == ("discovery.k8s.io", "endpointslices"):
+        rest["labels"] = obj["metadata"].get("labels") or {}
+    return rest
 
 
 def quality_of_service(pod: Object) -> str:
