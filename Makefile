@@ -7,7 +7,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 KUBERNETES := 1.36.3 1.32.2
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 
-.PHONY: help demo test test-real prove bench lint format lock clean
+.PHONY: help demo test test-browser test-real prove bench lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test       lint and every fast test"
 	@echo "make test-real  tests against the real Kubernetes programs (needs Go the first time)"
 	@echo "make prove      every fault of the sandbox is noticed by whom it concerns, and by nobody else"
+	@echo "make test-browser  report and dashboard in a real browser (Chromium)"
 	@echo "make bench      ratios and footprints"
 	@echo "make lint       ruff, mypy, import contract"
 	@echo "make lock       resolve the dependencies again"
@@ -51,7 +52,12 @@ format: $(VENV)/.dev
 test: lint
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile
 
-test-real: $(VENV)/.dev
+# The browser is Debian's; whoever is root gets it installed, everybody else is told what is missing.
+test-browser: $(VENV)/.dev
+	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || apt-get install -qq -y chromium >/dev/null
+	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
+
+test-real: test-browser
 	@set -e; for version in $(KUBERNETES); do \
 	  $(BIN)/python tools/real_programs.py --kubernetes $$version $(CONTROL_PLANE) >/dev/null; done
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/real

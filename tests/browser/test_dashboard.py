@@ -1,0 +1,78 @@
+"""The dashboard in a browser: the grid by mouse and keyboard, comparing, and a run in progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from report import samples
+from winready.engine.journal import Journal
+
+DNS = "core.network.dns-internal"
+
+
+def test_the_grid_filters_tells_and_opens(page: Page, dashboard: str, tmp_path: Path) -> None:
+    samples.write_run(tmp_path, "261101-100000-aaaa")
+    samples.write_run(tmp_path, "261102-100000-bbbb", outcomes={DNS: "failed"})
+    samples.write_run(tmp_path, "261103-100000-cccc")
+    samples.write_run(tmp_path, "261104-100000-dddd", settings={"sandbox": True}, ids=[DNS])
+    page.goto(dashboard)
+    expect(page.locator("#shown")).to_have_text("24 of 24 requirements, 4 runs")
+    expect(page.locator(".who .flaky")).to_have_count(1)
+    page.select_option("#cluster", "https://cluster.example:6443")
+    page.check("#trouble")
+    expect(page.locator("#shown")).to_have_text("1 of 24 requirements, 3 runs")
+    page.hover(".cell.f")
+    expect(page.locator("#tip")).to_contain_text("N10 went wrong")
+    page.click(".cell.f")
+    page.wait_for_url(f"**/runs/261102-100000-bbbb#{DNS}")
+    expect(page.locator(f".req[id='{DNS}']")).to_have_attribute("open", "")
+    page.click("text=All runs")
+    expect(page.locator("#grid")).to_be_visible()
+
+
+def test_the_keyboard_moves_marks_and_compares(page: Page, dashboard: str, tmp_path: Path) -> None:
+    samples.write_run(tmp_path, "261101-100000-aaaa")
+    samples.write_run(tmp_path, "261102-100000-bbbb", outcomes={DNS: "failed"})
+    page.goto(dashboard)
+    page.focus(".cell[tabindex='0']")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".cell:focus")).to_have_attribute("data-column", "1")
+    page.keyboard.press("Space")
+    page.click("#compare")
+    page.wait_for_url("**/compare?a=261101-100000-aaaa&b=261102-100000-bbbb")
+    expect(page.locator("tbody tr").first).to_contain_text("worse")
+    expect(page.locator("tbody tr").first).to_contain_text(DNS)
+
+
+def test_a_run_in_progress_moves_by_itself(page: Page, dashboard: str, tmp_path: Path) -> None:
+    folder = tmp_path / "261105-100000-eeee"
+    folder.mkdir()
+    happened = samples.run_events(folder.name, ids=[DNS, samples.CORE[0]], outcomes={DNS: "failed"})
+    with Journal(folder) as journal:
+        for event in happened[:3]:
+            journal.append(event)
+        page.goto(dashboard)
+        page.click(f"text={folder.name}")
+        expect(page.locator("tr[data-outcome=waiting]")).to_have_count(2)
+        for event in happened[3:5]:
+            journal.append(event)
+        expect(page.locator("tr[data-outcome=failed]")).to_contain_text("N10 went wrong")
+        expect(page.locator("#judged")).to_have_text("1")
+        for event in happened[5:]:
+            journal.append(event)
+        expect(page.locator("#state")).to_contain_text("Fail")
+        expect(page.locator("#done")).to_be_visible()
+
+
+def test_a_phone_scrolls_the_grid_and_not_the_page(page: Page, dashboard: str, tmp_path: Path) -> None:
+    for day in range(1, 29):
+        samples.write_run(tmp_path, f"2611{day:02}-100000-aaaa", ids=samples.CORE[:3])
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(dashboard)
+    expect(page.locator(".cell").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.evaluate("document.getElementById('grid').scrollLeft = 1e6")
+    expect(page.locator(".run", has_text="11-01")).to_be_visible()
