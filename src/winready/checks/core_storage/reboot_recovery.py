@@ -32,6 +32,11 @@ from winready.cluster.probes import Try, every
 from winready.cluster.resources import DEPLOYMENTS, NODES, PODS
 
 REPLICAS = 2
+STAY: list[Object] = [
+    {"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute"}
+    for why in ("not-ready", "unreachable")
+]
+"""A long reboot would end in an eviction, and new pods would hide that the node does not start its own again."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,9 @@ async def _spare_others(ctx: Context) -> None:
 async def _set_up(ctx: Context, namespace: Namespace, node: Node, number: int) -> Scene:
     name = f"boot-{number}"
     container = netexec_container(ctx.settings)
-    await namespace.create(DEPLOYMENTS, pinned_deployment(ctx.world, name, REPLICAS, container, node))
+    made = pinned_deployment(ctx.world, name, REPLICAS, container, node)
+    made["spec"]["template"]["spec"]["tolerations"] += STAY
+    await namespace.create(DEPLOYMENTS, made)
     pods = ctx.witnesses(await namespace.ready_pods({"app": name}, REPLICAS))
     return Scene(node, name, pods, {pod.uid: _restarts(namespace.pod(pod.name)) for pod in pods})
 
