@@ -30,6 +30,7 @@ from winready.cluster.kubeconfig import ExecPlugin, Target
 from winready.cluster.resources import NODES, PODS
 
 Handler = Callable[[web.Request], Any]
+OVER = web.AppKey("over", asyncio.Event)
 
 
 @asynccontextmanager
@@ -42,6 +43,7 @@ async def serving(handler: Handler, **target: Any) -> AsyncIterator[Client]:
         return response
 
     app = web.Application()
+    app[OVER] = asyncio.Event()
     app.router.add_route("*", "/{path:.*}", answer)
     runner = web.AppRunner(app, shutdown_timeout=0)
     await runner.setup()
@@ -52,7 +54,14 @@ async def serving(handler: Handler, **target: Any) -> AsyncIterator[Client]:
         async with Client.connect(Target(server=f"http://127.0.0.1:{port}", **target)) as client:
             yield client
     finally:
+        app[OVER].set()
         await runner.cleanup()
+
+
+async def silence(request: web.Request) -> web.Response:
+    """Answer only when the test is over."""
+    await request.app[OVER].wait()
+    return web.Response()
 
 
 def status(code: int, reason: str = "", **headers: str) -> web.Response:
@@ -104,7 +113,7 @@ async def test_trouble_that_stays_ends_at_the_deadline_with_the_servers_words() 
 
 
 async def test_a_server_that_never_answers_ends_at_the_deadline() -> None:
-    async with serving(lambda request: asyncio.sleep(30)) as client:
+    async with serving(silence) as client:
         with pytest.raises(DeadlineExceeded):
             await client.transport.call("GET", "/x", deadline=0.2)
 
@@ -181,7 +190,7 @@ async def test_a_watch_survives_cuts_and_lost_history_without_losing_or_repeatin
             gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
             await response.write(json.dumps(gone).encode() + b"\n")
             return response
-        await asyncio.sleep(30)
+        await silence(request)
         return response
 
     events = []
@@ -237,7 +246,7 @@ async def test_exec_that_hangs_ends_at_its_deadline() -> None:
     async def handler(request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(protocols=["v5.channel.k8s.io"])
         await socket.prepare(request)
-        await asyncio.sleep(30)
+        await silence(request)
         return socket
 
     async with serving(handler) as client:

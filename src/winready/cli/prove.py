@@ -103,9 +103,12 @@ def prove(
 
 
 def _concerns(fault: Fault, selected: set[str]) -> bool:
+    """Whether anything that runs has to notice the fault, or to survive it; rules are part of every run."""
     from winready.checks.registry import load_checks
+    from winready.spec.loader import load_standard
 
-    verifiable = selected & set(load_checks())
+    rules = {rule.id for rule in load_standard().rules if rule.gates == "run"}
+    verifiable = selected & set(load_checks()) | rules
     return not fault.requirements or bool(verifiable & set(fault.requirements))
 
 
