@@ -35,6 +35,8 @@ class World:
         """What could not be removed from nodes."""
         self.began = time.monotonic()
         self.fixtures = Fixtures(self)
+        self.impostors: list[str] = []
+        """Containers of upstream tests on Windows nodes that are not Windows, and what gave them away."""
         self._namespaces: dict[str, Namespace] = {}
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()

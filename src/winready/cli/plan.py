@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from winready.cli.engines import chosen_engine, engine_options, read_cases, specification, upstream_options
 from winready.cli.options import cluster_options, fail, print_document, selection_options
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
+    from winready.engine.plan import Plan
     from winready.engine.run import Options
+    from winready.spec.model import Specification
 
 
 @click.command()
 @cluster_options
 @selection_options
+@engine_options
 @click.option(
     "-o",
     "--output",
@@ -38,11 +43,15 @@ def plan(**given: Any) -> None:  # fmt: skip
     from winready.cli.run import make_options
     from winready.cluster.errors import ConfigError
     from winready.cluster.kubeconfig import find_target
+    from winready.engine.run import Options
     from winready.engine.selection import SelectionError
 
     try:
+        engine, cases = chosen_engine(given), read_cases(given)
         target = find_target(given["kubeconfig"], given["context"])
-        code = show_plan(target, make_options(given, "plan", 1.0), given["output"])
+        upstream = upstream_options(given, engine, target, Path(), cases)
+        options = Options(**{**vars(make_options(given, "plan", 1.0)), "engine": engine, "upstream": upstream})
+        code = show_plan(target, options, specification(cases), given["output"])
     except ConfigError as error:
         fail(error.message, error.remedy)
     except SelectionError as error:
@@ -50,14 +59,15 @@ def plan(**given: Any) -> None:  # fmt: skip
     sys.exit(code)
 
 
-def show_plan(target: Target, options: Options, output: str) -> int:
+def show_plan(target: Target, options: Options, standard: Specification, output: str) -> int:
     """Print the plan of a run; returns the exit code."""
     from winready.cluster.errors import ClusterError
     from winready.report.words import plan_lines
+    from winready.upstream.binary import BinaryError
 
     try:
-        made = asyncio.run(_make(target, options))
-    except ClusterError as error:
+        made = asyncio.run(_make(target, options, standard))
+    except (ClusterError, BinaryError) as error:
         fail(error.message, error.remedy, code=3)
     if output == "text":
         for line in plan_lines(made, options.settings.timing.scale):
@@ -67,15 +77,15 @@ def show_plan(target: Target, options: Options, output: str) -> int:
     return 0 if any(item.action == "run" for item in made.requirements) else 3
 
 
-async def _make(target: Target, options: Options) -> Any:
+async def _make(target: Target, options: Options, standard: Specification) -> Plan:
     from winready.cluster.client import Client
     from winready.cluster.inventory import take_inventory
     from winready.engine.run import plan_run
     from winready.engine.selection import select
-    from winready.spec.loader import load_standard
+    from winready.engine.upstream import prepare
 
-    specification = load_standard()
-    requirements = select(specification, options.selection)
+    requirements = select(standard, options.selection)
     async with Client.connect(target) as client:
         inventory = await take_inventory(client, node_selector=options.node_selector)
-        return plan_run(specification, requirements, inventory, options)
+        prepared = await prepare(client, options.upstream, inventory) if options.upstream else None
+        return plan_run(standard, requirements, inventory, options, prepared)

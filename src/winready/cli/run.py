@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from winready.cli.engines import chosen_engine, engine_options, read_cases, specification, upstream_options
 from winready.cli.options import (
     cluster_options,
     colour_wanted,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from winready.engine.rules import RuleOptions
     from winready.engine.run import Options
     from winready.report.record import Record
+    from winready.spec.model import Specification
 
 
 @click.command()
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--speed", default="25", show_default=True, metavar="X", help="Speed of that sandbox, or 'max'.")
 @click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Break that sandbox this way first.")
 @selection_options
+@engine_options
 @click.option("--report-dir", metavar="DIR", help="Where run folders go (default: $ARTIFACTS, else ./winready-runs).")
 @click.option("--parallel", type=click.IntRange(1, 64), default=16, show_default=True, help="Checks at the same time.")
 @click.option("--timeout", metavar="T", help="Give up what is not finished after this time, such as 45m.")
@@ -78,6 +81,7 @@ def run(**given: Any) -> None:  # fmt: skip
     winready run --sandbox                           the same on a simulated cluster, in seconds
     winready run --category core.network -o json     one category, for machines
     winready run --rerun-failed 261115-101500-ab12   only what did not pass
+    winready run --engine both --e2e-binary ./e2e.test   checks and upstream tests must agree
     """
     from winready.cluster.errors import ConfigError
     from winready.engine.selection import SelectionError
@@ -85,12 +89,12 @@ def run(**given: Any) -> None:  # fmt: skip
 
     try:
         with ExitStack() as stack:
-            target, options = _prepare(given, stack)
+            target, options, standard = _prepare(given, stack)
             if given["dry_run"]:
                 from winready.cli.plan import show_plan
 
-                sys.exit(show_plan(target, options, given["output"]))
-            code = _run(target, options, given)
+                sys.exit(show_plan(target, options, standard, given["output"]))
+            code = _run(target, options, standard, given)
     except ConfigError as error:
         fail(error.message, error.remedy)
     except (SelectionError, RunNotFound) as error:
@@ -98,13 +102,15 @@ def run(**given: Any) -> None:  # fmt: skip
     sys.exit(code)
 
 
-def _prepare(given: dict[str, Any], stack: ExitStack) -> tuple[Target, Options]:
+def _prepare(given: dict[str, Any], stack: ExitStack) -> tuple[Target, Options, Specification]:
     from winready.cluster.kubeconfig import find_target
     from winready.engine.run import Options
     from winready.report import folders
 
     run_id = folders.new_run_id()
     scale = given["time_scale"]
+    engine = chosen_engine(given)
+    cases = read_cases(given)
     if given["sandbox"]:
         from winready.cli.own_sandbox import own_sandbox
 
@@ -120,7 +126,10 @@ def _prepare(given: dict[str, Any], stack: ExitStack) -> tuple[Target, Options]:
     options = make_options(given, run_id, scale or 1.0)
     carried = _carried(given)
     record = {"sandbox": given["sandbox"], "faults": list(given["faults"])}
-    return target, Options(**{**vars(options), **carried, "record": record})
+    output = folders.report_folder(given["report_dir"]) / run_id / "upstream"
+    upstream = upstream_options(given, engine, target, output, cases)
+    more = {"record": record, "engine": engine, "upstream": upstream}
+    return target, Options(**{**vars(options), **carried, **more}), specification(cases)
 
 
 def make_options(given: dict[str, Any], run_id: str, scale: float) -> Options:
@@ -144,7 +153,7 @@ def make_options(given: dict[str, Any], run_id: str, scale: float) -> Options:
             allow_downtime=given.get("allow_downtime", False),
         ),
         selection=Selection(
-            profile=given["profile"],
+            profile="full" if given.get("test_directory") else given["profile"],
             categories=list(given["categories"]),
             requirements=list(given["requirements"]),
             skip=list(given["skip"]),
@@ -197,7 +206,7 @@ def _carried(given: dict[str, Any]) -> dict[str, Any]:
     return {"selection": earlier.selection, "carried": tuple(earlier.requirements), "carried_nodes": tuple(nodes)}
 
 
-def _run(target: Target, options: Options, given: dict[str, Any]) -> int:
+def _run(target: Target, options: Options, standard: Specification, given: dict[str, Any]) -> int:
     from winready.report import folders
 
     base = folders.report_folder(given["report_dir"])
@@ -205,7 +214,7 @@ def _run(target: Target, options: Options, given: dict[str, Any]) -> int:
         folder = folders.create(base, options.settings.run_id)
     except OSError as error:
         fail(f"the report folder {base} cannot be written: {error.strerror}", "choose another with --report-dir")
-    record = asyncio.run(_follow(target, options, folder, given["output"]))
+    record = asyncio.run(_follow(target, options, standard, folder, given["output"]))
     if given["output"] == "text":
         click.echo(f"report: {folder / 'report.html'}, also run.json and junit.xml there")
     else:
@@ -213,21 +222,20 @@ def _run(target: Target, options: Options, given: dict[str, Any]) -> int:
     return record.exit_code
 
 
-async def _follow(target: Target, options: Options, folder: Path, output: str) -> Record:
+async def _follow(target: Target, options: Options, standard: Specification, folder: Path, output: str) -> Record:
     """Do the run: every event goes to the journal first, then to whoever looks."""
     from winready.cluster.client import Client
     from winready.engine.journal import Journal
     from winready.engine.run import Run
     from winready.report import junit, record, terminal
     from winready.report.html import page
-    from winready.spec.loader import load_standard
 
     # With a document asked for, progress may only go where it does not mix with it.
     stream = sys.stdout if output == "text" else sys.stderr
     reporter = terminal.make_reporter(stream, options.settings.timing.scale, colour=colour_wanted())
     result = record.Record()
     async with Client.connect(target) as client:
-        the_run = Run(client, load_standard(), options)
+        the_run = Run(client, standard, options)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, the_run.stop)

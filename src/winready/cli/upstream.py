@@ -120,6 +120,44 @@ def drift(e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, e
     sys.exit(1 if drifted else 0)
 
 
+@upstream.command()
+@click.option("--kubernetes", metavar="V", required=True, help="Release such as 1.36.3, or 1.36 for its newest patch.")
+@click.option("--mirror", metavar="URL", help="Where releases are (default: the project's own download site).")
+@click.option("--again", is_flag=True, help="Fetch it even if it is there already.")
+def fetch(kubernetes: str, mirror: str | None, again: bool) -> None:
+    """Get the e2e.test of a release: resumed where it broke off, checksum verified, kept in a cache.
+
+    Prints where it is; 'winready run --engine upstream' finds it there.
+
+    \b
+    winready upstream fetch --kubernetes 1.36
+    winready upstream fetch --kubernetes 1.36.3 --mirror https://mirror.example.com/kubernetes
+    """
+    from winready.upstream.binary import BinaryError
+    from winready.upstream.fetch import RELEASES
+    from winready.upstream.fetch import fetch as fetch_release
+
+    shown = -1
+
+    def progress(done: int, total: int | None) -> None:
+        nonlocal shown
+        step = done * 20 // total if total else done >> 25
+        if step != shown:
+            shown = step
+            of = f" of {total / 1e6:.0f}" if total else ""
+            click.echo(f"{done / 1e6:.0f}{of} MB", err=True)
+
+    try:
+        path = asyncio.run(fetch_release(kubernetes, mirror or RELEASES, progress, again=again))
+    except BinaryError as error:
+        fail(error.message, error.remedy)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--kubernetes") from None
+    except OSError as error:
+        fail(f"{error.filename or 'the cache'} cannot be written: {error.strerror}")
+    click.echo(str(path))
+
+
 def _print_finding(item: Finding) -> None:
     click.echo(f"{item.state:<10} {item.test}: {item.detail or item.found}")
     if item.state not in ("exact", "unused"):
@@ -158,6 +196,10 @@ def _source(
         binary = await inspect(path)
         return await list_specs(binary), binary.version
 
+    if e2e_binary is None:
+        from winready.upstream.fetch import cached
+
+        e2e_binary = cached(version)
     if e2e_binary is None:
         raise click.UsageError("give --e2e-binary F, or --specs FILE with --kubernetes V")
     try:

@@ -8,6 +8,7 @@ from winready.cluster.client import Client, Object
 from winready.cluster.errors import ClusterError
 from winready.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, Resource
 from winready.cluster.settings import RUN_LABEL
+from winready.cluster.steering import leftovers
 
 KINDS: tuple[Resource, ...] = (NAMESPACES, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES)
 """Everything of a run lives in its namespaces or is one of these."""
@@ -25,7 +26,7 @@ async def clean_up(client: Client, *, run_id: str | None, patience: float, pause
     trouble: ClusterError | None = None
     while True:
         try:
-            left = await _remove_once(client, labels)
+            left = [*await leftovers(client, run_id), *await _remove_once(client, labels)]
             trouble = None
             if not left:
                 return []

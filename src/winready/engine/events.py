@@ -64,6 +64,16 @@ class RequirementStarted(Event, frozen=True, kw_only=True, tag="requirement-star
     id: str
 
 
+class UpstreamProgress(Event, frozen=True, kw_only=True, tag="upstream-progress"):
+    """An upstream test began or ended; what it means for requirements is judged when all have ended."""
+
+    test: str
+    text: str
+    state: str
+    done: int
+    total: int
+
+
 class RequirementFinished(Event, frozen=True, kw_only=True, tag="requirement-finished"):
     """A requirement has its outcome."""
 
@@ -98,6 +108,7 @@ AnyEvent = (
     | FixtureReady
     | FixtureFailed
     | RequirementStarted
+    | UpstreamProgress
     | RequirementFinished
     | RuleJudged
     | CleanedUp

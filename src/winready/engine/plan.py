@@ -19,6 +19,18 @@ DEFAULT_NODES = 10
 """How many Windows nodes are judged unless ``--nodes`` says otherwise."""
 
 
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """What upstream tests do for a requirement, or why they must not."""
+
+    tests: list[str] = []
+    full: bool = False
+    """Whether they prove all of it."""
+    unproven: list[str] = []
+    expected_s: float = 0.0
+    refused: str = ""
+    next_step: str = ""
+
+
 class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One selected requirement and what will become of it."""
 
@@ -34,6 +46,11 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Cluster seconds, fixtures not counted."""
     windows_pods: int = 0
     disruptive: bool = False
+    upstream: list[str] = []
+    """The upstream tests that verify it, by their names in the mapping."""
+    upstream_full: bool = False
+    unproven: list[str] = []
+    """What those tests leave open."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,15 +77,28 @@ def make_plan(
     *,
     nodes: int | None = DEFAULT_NODES,
     allow_disruptive: bool = False,
+    upstream: Mapping[str, Assignment] | None = None,
 ) -> Plan:
-    """Decide for every selected requirement whether and how it is verified. ``nodes=None`` judges all nodes."""
+    """Decide for every selected requirement whether and how it is verified. ``nodes=None`` judges all nodes.
+
+    Empty ``checks`` leave everything to upstream; ``upstream=None`` leaves everything to the checks.
+    """
     windows, linux = inventory.usable("windows"), inventory.usable("linux")
     left_out = {node.name: node.unusable for node in inventory.nodes if node.unusable}
     if nodes is not None and len(windows) > nodes:
         left_out |= {node.name: f"only {nodes} Windows nodes are judged (--nodes)" for node in windows[nodes:]}
         windows = windows[:nodes]
     planned = [
-        _planned(specification, item, inventory, windows, linux, checks.get(item.id), allow_disruptive)
+        _planned(
+            specification,
+            item,
+            inventory,
+            windows,
+            linux,
+            checks.get(item.id),
+            upstream.get(item.id, Assignment()) if upstream is not None else None,
+            allow_disruptive,
+        )
         for item in requirements
     ]
     running = [item for item in planned if item.action == "run"]
@@ -95,6 +125,7 @@ def _planned(
     windows: Sequence[Node],
     linux: Sequence[Node],
     check: Check | None,
+    upstream: Assignment | None,
     allow_disruptive: bool,
 ) -> Planned:
     base = Planned(
@@ -110,19 +141,36 @@ def _planned(
             return _without(base, "not-applicable", inventory.missing[feature])
     if version not in item.versions:
         return _without(base, "not-applicable", f"it applies to Kubernetes {item.versions}, this is {version}")
-    if check is None:
-        return _without(base, "blocked", "winready has no check for it yet", "'winready spec coverage' lists them")
+    if upstream is not None and upstream.refused:
+        return _without(base, "blocked", upstream.refused, upstream.next_step)
+    tests = upstream.tests if upstream is not None else []
+    if check is None and not tests:
+        missing = "winready has no check for it yet"
+        if upstream is not None:
+            missing = f"no upstream test of Kubernetes {version} verifies it"
+        return _without(base, "blocked", missing, "'winready spec coverage' lists what verifies what")
     for os, have, need in (("Windows", windows, item.needs.windows), ("Linux", linux, item.needs.linux)):
         if len(have) < need:
             reason = f"it needs {need} usable {os} node{'s' if need > 1 else ''}, the cluster has {len(have)}"
             return _without(base, "blocked", reason, "'kubectl get nodes' shows what keeps nodes from being used")
     if item.disruptive and not allow_disruptive:
         return _without(base, "blocked", "it disturbs nodes and was not allowed", "add --allow-disruptive")
+    if upstream is not None and tests:
+        base = msgspec.structs.replace(
+            base,
+            verifier="upstream",
+            expected_s=upstream.expected_s,
+            upstream=tests,
+            upstream_full=upstream.full,
+            unproven=upstream.unproven,
+        )
+    if check is None:
+        return base
     return msgspec.structs.replace(
         base,
-        verifier="native",
+        verifier="both" if tests else "native",
         fixtures=sorted(check.fixtures),
-        expected_s=check.expected_s + check.expected_s_per_node * len(windows),
+        expected_s=base.expected_s + check.expected_s + check.expected_s_per_node * len(windows),
         windows_pods=check.windows_pods + check.windows_pods_per_node * len(windows),
     )
 

@@ -28,8 +28,13 @@ from winready.engine.outcomes import RequirementResult
 from winready.engine.plan import DEFAULT_NODES, Plan, Planned, make_plan
 from winready.engine.rules import RuleOptions, judge_rules
 from winready.engine.selection import Selection, select
+from winready.engine.upstream import Engine, Prepared, UpstreamOptions, combine, judge_upstream, prepare
+from winready.engine.upstream_run import run_upstream
 from winready.engine.verdict import judge
 from winready.spec.model import Requirement, Specification
+from winready.upstream.binary import BinaryError
+from winready.upstream.process import GRACE_SECONDS
+from winready.upstream.shards import Selected
 
 CLEANUP_SECONDS = 300.0
 SCALED_EXECS = 12
@@ -53,6 +58,9 @@ class Options:
     """Results of an earlier run of the same cluster that are taken over instead of verified again."""
     carried_nodes: tuple[str, ...] = ()
     """Uids of the nodes that those results are about."""
+    engine: Engine = "native"
+    upstream: UpstreamOptions | None = None
+    """How e2e.test is used; needed by every engine but the native one."""
     record: dict[str, Any] = field(default_factory=dict)
     """What else the record of the run should say about how it was started."""
 
@@ -73,6 +81,8 @@ class Run:
         self._interrupted = False
         self._why_stopped = ""
         self._results: dict[str, RequirementResult] = {}
+        self._awaiting_upstream: dict[str, RequirementResult] = {}
+        self._prepared: Prepared | None = None
 
     def stop(self, why: str = "the run was interrupted", *, interrupted: bool = True) -> None:
         """Give up what is not finished, clean up and conclude."""
@@ -99,13 +109,18 @@ class Run:
                 inventory = await take_inventory(self.client, node_selector=self.options.node_selector)
                 self._tell(events.InventoryTaken(at_s=self._now(), inventory=inventory))
                 self._carry_over(inventory)
+                if self.options.upstream is not None:
+                    self._prepared = await prepare(self.client, self.options.upstream, inventory)
                 plan = self._plan(inventory)
                 self._tell(events.PlanMade(at_s=self._now(), plan=plan))
                 await self._require_rights()
-                world = await self._verify(inventory, plan)
+                world = World(self.client, inventory, self.options.settings, plan.windows_nodes, plan.linux_nodes)
+                await self._verify(world, plan)
             except Unauthorized as error:
                 words = f"the API server does not accept the credentials ({error.message}); they may have expired"
                 self._give_up(plan, ClusterError(words, "log in again, or renew the credentials in the kubeconfig"))
+            except BinaryError as error:
+                self._give_up(plan, ClusterError(error.message, error.remedy))
             except ClusterError as error:
                 self._give_up(plan, error)
             self._conclude(inventory, world, await self._clean_up(world) if world else [])
@@ -124,6 +139,7 @@ class Run:
             selection=self.options.selection,
             settings={
                 "time_scale": settings.timing.scale,
+                "engine": self.options.engine,
                 "air_gapped": settings.air_gapped,
                 "allow_disruptive": self.options.allow_disruptive,
                 "allow_downtime": settings.allow_downtime,
@@ -146,7 +162,7 @@ class Run:
 
     def _plan(self, inventory: Inventory) -> Plan:
         left = [item for item in self.requirements if item.id not in self._results]
-        return plan_run(self.specification, left, inventory, self.options)
+        return plan_run(self.specification, left, inventory, self.options, self._prepared)
 
     async def _require_rights(self) -> None:
         missing = await missing_rights(self.client)
@@ -156,19 +172,21 @@ class Run:
                 "'winready rbac' prints the least rights that a run needs",
             )
 
-    async def _verify(self, inventory: Inventory, plan: Plan) -> World:
+    async def _verify(self, world: World, plan: Plan) -> None:
         for item in plan.requirements:
             if item.action != "run":
                 self._finish(unjudged(item, item.action, item.reason, item.next_step))
-        world = World(self.client, inventory, self.options.settings, plan.windows_nodes, plan.linux_nodes)
         async with world:
             checks = load_checks()
             running = [item for item in plan.requirements if item.action == "run"]
-            work = asyncio.create_task(self._run_checks(running, checks, world, plan))
+            work = asyncio.create_task(self._work(running, checks, world, plan))
             stop = asyncio.create_task(self._stopping.wait())
             await asyncio.wait([work, stop], timeout=self.options.timeout, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and not stop.done():
                 self.stop(f"the run's time of {self.options.timeout:g} s was over", interrupted=False)
+            if not work.done() and self._prepared is not None:
+                # e2e.test is ending its spec and cleaning up after it; what it has finished still counts.
+                await asyncio.wait([work], timeout=2 * GRACE_SECONDS)
             for task in (work, stop):
                 task.cancel()
             await asyncio.gather(work, stop, return_exceptions=True)
@@ -177,7 +195,53 @@ class Run:
                     self._finish(unjudged(item, "blocked", f"{self._why_stopped} before it was judged", "run again"))
             if not work.cancelled() and (error := work.exception()) is not None:
                 raise error
-        return world
+
+    async def _work(self, running: Sequence[Planned], checks: dict[str, Check], world: World, plan: Plan) -> None:
+        """Our own checks first, upstream tests after them: they fill nodes and would disturb what checks measure."""
+        native = [item for item in running if item.verifier != "upstream"]
+        if native:
+            checking = asyncio.create_task(self._run_checks(native, checks, world, plan))
+            stop = asyncio.create_task(self._stopping.wait())
+            try:
+                await asyncio.wait([checking, stop], return_when=asyncio.FIRST_COMPLETED)
+                if not checking.done():
+                    return
+                checking.result()
+            finally:
+                checking.cancel()
+                stop.cancel()
+                await asyncio.gather(checking, stop, return_exceptions=True)
+        upstream = [item for item in running if item.upstream]
+        if upstream and self._prepared is not None:
+            await self._run_upstream(upstream, self._prepared, world)
+
+    async def _run_upstream(self, items: Sequence[Planned], prepared: Prepared, world: World) -> None:
+        done: set[str] = set()
+        names = list(dict.fromkeys(name for item in items for name in item.upstream))
+
+        def tell(spec: Selected, state: str) -> None:
+            if state == "started":
+                for item in items:
+                    if spec.name in item.upstream and item.verifier == "upstream":
+                        self._tell(events.RequirementStarted(at_s=self._now(), id=item.id))
+            else:
+                done.add(spec.name)
+            self._tell(
+                events.UpstreamProgress(
+                    at_s=self._now(), test=spec.name, text=spec.text, state=state, done=len(done), total=len(names)
+                )
+            )
+
+        try:
+            results = await run_upstream(prepared, names, world, self._stopping, tell)
+        except (ClusterError, BinaryError) as error:
+            for item in items:
+                self._finish(unjudged(item, "error", error.message, error.remedy))
+            return
+        for item in items:
+            judged = judge_upstream(item, prepared, results)
+            native = self._awaiting_upstream.get(item.id)
+            self._finish(combine(native, judged) if native is not None else judged)
 
     async def _run_checks(self, running: Sequence[Planned], checks: dict[str, Check], world: World, plan: Plan) -> None:
         gate = asyncio.Semaphore(self.options.parallel)
@@ -185,7 +249,11 @@ class Run:
         async def one(item: Planned) -> None:
             async with gate:
                 self._tell(events.RequirementStarted(at_s=self._now(), id=item.id))
-                self._finish(await judge_requirement(checks[item.id], item, world))
+                result = await judge_requirement(checks[item.id], item, world)
+                if item.verifier == "both":
+                    self._awaiting_upstream[item.id] = result
+                else:
+                    self._finish(result)
 
         async with asyncio.TaskGroup() as group:
             for name in plan.fixtures:
@@ -262,17 +330,22 @@ class Run:
 
 
 def plan_run(
-    specification: Specification, requirements: Sequence[Requirement], inventory: Inventory, options: Options
+    specification: Specification,
+    requirements: Sequence[Requirement],
+    inventory: Inventory,
+    options: Options,
+    prepared: Prepared | None = None,
 ) -> Plan:
     """The plan of a run against a cluster as it was found."""
     return make_plan(
         specification,
         requirements,
         inventory,
-        load_checks(),
+        load_checks() if options.engine != "upstream" else {},
         EXPECTED_SECONDS,
         nodes=options.nodes,
         allow_disruptive=options.allow_disruptive,
+        upstream=prepared.assignments(item.id for item in requirements) if prepared is not None else None,
     )
 
 

@@ -56,6 +56,8 @@ class Plain:
                 self.note(f"{len(running)} of {len(event.plan.requirements)} selected requirements will be verified")
             case events.FixtureFailed():
                 self.note(f"fixture {event.name}: {event.reason}")
+            case events.UpstreamProgress() if event.state != "started":
+                self.note(words.upstream_line(event))
             case events.RequirementFinished():
                 self.note(words.result_line(event.result))
             case events.RunFinished():
@@ -109,6 +111,11 @@ class Live:
                 self._fixtures.discard(event.name)
             case events.RequirementStarted():
                 self._running[event.id] = time.monotonic()
+            case events.UpstreamProgress(state="started"):
+                self._running[event.text] = time.monotonic()
+            case events.UpstreamProgress():
+                self._running.pop(event.text, None)
+                self._print(words.upstream_line(event), "dim")
             case events.RequirementFinished():
                 self._running.pop(event.result.id, None)
                 self._done += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from winready.engine.events import UpstreamProgress
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.verdict import EXIT_INTERRUPTED
@@ -25,6 +26,11 @@ def result_line(result: RequirementResult) -> str:
     """One finished requirement."""
     text = f"{MARKS[result.outcome]} {result.id:<48} {result.outcome:<14} {duration(result.duration_s):>8}"
     return text if result.outcome == "passed" else f"{text}  {_short(result.reason)}"
+
+
+def upstream_line(event: UpstreamProgress) -> str:
+    """One upstream test that ended."""
+    return f"  e2e.test {event.done}/{event.total} {event.state:<8} {_short(event.text)}"
 
 
 def _short(text: str, limit: int = 160) -> str:

@@ -66,6 +66,9 @@ def _compare(value: Any, expected: inspect.Type, path: Path) -> Iterator[Finding
                 known = [str(item) for item in values]
                 hint = nearest(str(value), known)
                 yield Finding(path, f"{value!r} is not one of {', '.join(known)}{hint}")
+        case inspect.NoneType():
+            if value is not None:
+                yield Finding(path, f"expected nothing, found {_name(value)}")
         case inspect.UnionType(types=types):
             if not any(not list(_compare(value, option, path)) for option in types):
                 real = [option for option in types if not isinstance(option, inspect.NoneType)]

@@ -66,6 +66,8 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     kubernetes: str
     tests: dict[str, Test]
     requirements: dict[str, Coverage]
+    linux_only: dict[str, str] = {}
+    """Tests that say nothing about Windows though their text does not tell, and why."""
 
     @property
     def versions(self) -> VersionRange:

@@ -37,8 +37,8 @@ def judge_rules(
     """Judge every rule of the standard."""
     judged: dict[str, Judged] = {
         "rule.windows-builds": _windows_builds(inventory, world, results, options.windows_builds),
-        "rule.images": _images(world),
-        "rule.pod-os": _pod_os(world),
+        "rule.images": _images(world, results),
+        "rule.pod-os": _pod_os(world, results),
         "rule.no-linux-passing": _no_linux_passing(world, results),
         "rule.cluster-size": _cluster_size(inventory),
         "rule.linux-conformance": _linux_conformance(options.conformance),
@@ -94,11 +94,15 @@ def _number(build: str) -> int:
     return int(last) if last.isdigit() else 0
 
 
-def _images(world: World | None) -> Judged:
-    """Windows pods ran agnhost and pause and nothing else, the same content everywhere."""
+def _images(world: World | None, results: Sequence[RequirementResult]) -> Judged:
+    """Windows pods ran agnhost and pause and nothing else, the same content everywhere.
+
+    Upstream's tests bring their own images: what they alone have shown with others is not shown as the standard wants.
+    """
     if world is None:
         return "blocked", "no pod was started"
     allowed = {repository(world.settings.image(each)) for each in (AGNHOST, PAUSE)}
+    known = {_name(image) for image in (AGNHOST, PAUSE)}
     digests: dict[str, dict[str, set[str]]] = {}
     strangers = []
     for namespace in world.namespaces:
@@ -112,13 +116,34 @@ def _images(world: World | None) -> Judged:
         if len(found) > 1:
             places = "; ".join(f"{digest} on {', '.join(sorted(nodes))}" for digest, nodes in sorted(found.items()))
             return "failed", f"{image} is not the same on all nodes: {places}"
+    shown_by_others = [
+        f"{result.id} was shown by upstream tests with {pod.image}"
+        for result in results
+        if result.level == "core" and result.verifier == "upstream" and result.outcome == "passed"
+        for pod in result.evidence.pods
+        if pod.os == "windows" and any(_name(image) not in known for image in pod.image.split(", "))
+    ]
+    if shown_by_others:
+        words = "; ".join(list(dict.fromkeys(shown_by_others))[:5])
+        return (
+            "blocked",
+            f"{words}, where the standard wants agnhost and pause; --engine both adds winready's own check",
+        )
     if not digests:
+        if any(result.verifier == "upstream" and result.outcome == "passed" for result in results):
+            return "passed", "Windows pods of upstream tests ran agnhost and pause and nothing else"
         return "blocked", "no Windows pod was started"
     return "passed", f"Windows pods ran {', '.join(sorted(digests))} and nothing else, the same on every node"
 
 
-def _pod_os(world: World | None) -> Judged:
+def _name(image: str) -> str:
+    return repository(image).rpartition("/")[2]
+
+
+def _pod_os(world: World | None, results: Sequence[RequirementResult]) -> Judged:
     if world is None or not world.namespaces:
+        if any(result.verifier == "upstream" and result.evidence.pods for result in results):
+            return "not-applicable", "winready started no pod; upstream's own tests do not state a system for theirs"
         return "blocked", "no pod was started"
     misplaced = [
         f"{namespace.name}/{name}: {how}" for namespace in world.namespaces for name, how in namespace.misplaced.items()
@@ -130,6 +155,7 @@ def _pod_os(world: World | None) -> Judged:
 
 def _no_linux_passing(world: World | None, results: Sequence[RequirementResult]) -> Judged:
     impostors = [text for namespace in (world.namespaces if world else []) for text in namespace.impostors.values()]
+    impostors += world.impostors if world else []
     if impostors:
         return "failed", "; ".join(impostors[:5])
     witnesses = {pod.uid for result in results for pod in result.evidence.pods if pod.os == "windows" and pod.build}

@@ -68,6 +68,8 @@ def told(event: events.AnyEvent) -> dict[str, Any]:
             return {"event": "fixture", "name": event.name, "reason": reason, "at": event.at_s}
         case events.RequirementStarted():
             return {"event": "running", "id": event.id, "at": event.at_s}
+        case events.UpstreamProgress():
+            return {"event": "upstream", "text": event.text, "state": event.state, "at": event.at_s}
         case events.RequirementFinished():
             result = event.result
             return {

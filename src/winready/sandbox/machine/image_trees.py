@@ -210,6 +210,15 @@ def linux_agnhost() -> Directory:
     return root
 
 
+def linux_dns_tools() -> Directory:
+    """An image to look names up from: a shell and BIND's tools."""
+    root = alpine()
+    root.make("bin/bash", program_file("linux", "busybox"))
+    for tool in ("dig", "getent", "nslookup"):
+        root.make(f"usr/bin/{tool}", program_file("linux", tool))
+    return root
+
+
 def linux_program(path: str, program: str, *, base: str = "scratch") -> Directory:
     """An image that is one program."""
     root = alpine() if base == "alpine" else scratch()
@@ -245,6 +254,7 @@ BUILDERS: dict[str, Callable[[], Directory]] = {
     "windows-host": windows_host,
     "alpine": alpine,
     "linux-agnhost": linux_agnhost,
+    "linux-dns-tools": linux_dns_tools,
     "linux-pause": lambda: linux_program("/pause", "pause"),
     "linux-nginx": linux_nginx,
     "linux-coredns": lambda: linux_program("/coredns", "coredns"),

@@ -172,6 +172,18 @@ FAMILIES = {
             Variant("windows-busybox", 520 * MEBIBYTE, _ADMIN, ("cmd.exe", "/s", "/c"), (), _TOOLS_PATH, "C:\\"),
         ),
         Family(
+            "glibc-dns-testing",
+            {"2.0.0": _THREE},
+            Variant("linux-dns-tools", 90 * MEBIBYTE, "", (), ("bash",), _LINUX_PATH),
+            Variant("windows-busybox", 560 * MEBIBYTE, _ADMIN, ("cmd.exe", "/s", "/c"), (), _TOOLS_PATH, "C:\\"),
+        ),
+        Family(
+            "jessie-dnsutils",
+            {"1.5": _OLD, "1.7": _TWO},
+            Variant("linux-dns-tools", 110 * MEBIBYTE, "", (), ("bash",), _LINUX_PATH),
+            Variant("windows-busybox", 560 * MEBIBYTE, _ADMIN, ("cmd.exe", "/s", "/c"), (), _TOOLS_PATH, "C:\\"),
+        ),
+        Family(
             "nonroot",
             {"1.5": _TWO, "1.6.0": _THREE},
             Variant("alpine", 4 * MEBIBYTE, "1234", (), ("sh",), _LINUX_PATH),
@@ -185,7 +197,7 @@ FAMILIES = {
         ),
         Family(
             "nginx",
-            dict.fromkeys(("1.14-4", "1.15-4", "1.27.0-2", "1.27", "latest", "stable", "alpine"), ()),
+            dict.fromkeys(("1.14-4", "1.15-4", "1.27-0", "1.27.0-2", "1.27", "latest", "stable", "alpine"), ()),
             Variant(
                 "linux-nginx",
                 24 * MEBIBYTE,

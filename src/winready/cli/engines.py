@@ -1,0 +1,123 @@
+"""The options about verifiers that ``run`` and ``plan`` share: our own checks, upstream's tests, or both."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from winready.cli.options import apply, fail
+
+if TYPE_CHECKING:
+    from winready.cluster.kubeconfig import Target
+    from winready.engine.upstream import UpstreamOptions
+    from winready.spec.model import Specification
+    from winready.upstream.foreign import Folder
+
+engine_options = apply(
+    click.option("--engine", type=click.Choice(["native", "upstream", "both"]),
+                 help="Who verifies: winready's own checks, Kubernetes' e2e.test, or both  [default: native]."),
+    click.option("--e2e-binary", type=click.Path(path_type=Path), metavar="F",
+                 help="The e2e.test to use (default: the one that 'winready upstream fetch' got)."),
+    click.option("--provider", default="skeleton", show_default=True, metavar="P",
+                 help="The provider that e2e.test is told."),
+    click.option("--steer-by-taint", is_flag=True,
+                 help="Where pods cannot be steered otherwise, taint the Linux nodes for the time of upstream tests."),
+    click.option("--shards", type=click.IntRange(1, 32), default=4, show_default=True,
+                 help="Processes of e2e.test at the same time."),
+    click.option("--verbose", is_flag=True, help="Show what e2e.test says as it says it."),
+    click.option("--test-directory", type=click.Path(path_type=Path), metavar="DIR",
+                 help="Verify the test cases of op-readiness' spec.yaml files below this folder instead."),
+)  # fmt: skip
+
+
+def chosen_engine(given: dict[str, Any]) -> str:
+    """The engine that is asked for; test cases of op-readiness have no other verifier than e2e.test."""
+    engine: str = given.get("engine") or ("upstream" if given.get("test_directory") else "native")
+    if given.get("test_directory") and engine != "upstream":
+        raise click.UsageError("--test-directory goes with --engine upstream: its cases are tests of e2e.test")
+    if engine == "native" and given.get("e2e_binary"):
+        raise click.UsageError("--e2e-binary goes with --engine upstream or both")
+    return engine
+
+
+def read_cases(given: dict[str, Any]) -> Folder | None:
+    """The folder of ``--test-directory``; its mistakes end the command."""
+    if not given.get("test_directory"):
+        return None
+    from winready.spec.loader import SpecificationError
+    from winready.upstream.foreign import read_folder
+
+    try:
+        return read_folder(given["test_directory"], given["provider"])
+    except SpecificationError as error:
+        for mistake in error.mistakes:
+            click.echo(str(mistake), err=True)
+        fail(f"{len(error.mistakes)} mistakes below {given['test_directory']}")
+
+
+def specification(folder: Folder | None) -> Specification:
+    """What the run is about: the standard, unless a folder was given."""
+    from winready.spec.loader import load_standard
+
+    return folder.specification if folder is not None else load_standard()
+
+
+def upstream_options(
+    given: dict[str, Any], engine: str, target: Target, folder: Path, cases: Folder | None
+) -> UpstreamOptions | None:
+    """How e2e.test is to be used; ends the command when there is none that answers."""
+    if engine == "native":
+        return None
+    from winready.engine.upstream import UpstreamOptions
+    from winready.upstream.binary import BinaryError, inspect, list_specs
+    from winready.upstream.foreign import counted_twice
+
+    path: Path = given["e2e_binary"] or _cached(target)
+    try:
+        binary = asyncio.run(inspect(path))
+        if cases is not None:
+            listing = asyncio.run(list_specs(binary))
+            for note in [*cases.notes, *counted_twice(cases.cases, listing)]:
+                click.echo(f"note: {note}", err=True)
+    except BinaryError as error:
+        fail(error.message, error.remedy)
+    return UpstreamOptions(
+        binary=path,
+        folder=folder,
+        provider=given["provider"],
+        steer_by_taint=given["steer_by_taint"],
+        parallel=given["shards"],
+        cases=cases.cases if cases is not None else {},
+        echo=_show if given["verbose"] else None,
+    )
+
+
+def _show(output: bytes) -> None:
+    click.echo(output.decode("utf-8", errors="replace"), nl=False, err=True)
+
+
+def _cached(target: Target) -> Path:
+    """The fetched e2e.test that fits the cluster."""
+    from winready.cluster.client import Client
+    from winready.cluster.errors import ClusterError
+    from winready.spec.versions import Version
+    from winready.upstream.fetch import cached
+
+    async def ask() -> str:
+        async with Client.connect(target) as client:
+            return (await client.version())["gitVersion"]
+
+    try:
+        version = Version.parse(asyncio.run(ask()))
+    except ClusterError as error:
+        fail(error.message, error.remedy, code=3)
+    path = cached(version)
+    if path is None:
+        fail(
+            f"no e2e.test for Kubernetes {version} is here",
+            f"get it with 'winready upstream fetch --kubernetes {version}', or name one with --e2e-binary",
+        )
+    return path

@@ -1,0 +1,153 @@
+"""What the tests really ran: every pod in the namespaces of our e2e.test processes, where it was and what it answered.
+
+Upstream's word that a test passed says nothing about the operating system it passed on. The watcher follows the
+namespaces that carry ``e2e-run``, marks those of our own processes for clean-up, and makes containers on Windows nodes
+say what they are while they live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from winready.cluster.client import Client, Object
+from winready.cluster.commands import system_version, windows_build
+from winready.cluster.errors import ClusterError
+from winready.cluster.evidence import PodFact
+from winready.cluster.inventory import Node
+from winready.cluster.resources import NAMESPACES, PODS
+from winready.cluster.settings import RUN_LABEL, Settings
+
+E2E_RUN = "e2e-run"
+ASK_SECONDS = 20.0
+
+
+@dataclass
+class Witnessed:
+    """One pod that a test made."""
+
+    fact: PodFact
+    host_network: bool
+    runtime_class: str
+    images: dict[str, str]
+    """Image to image id, per container."""
+    impostor: str = ""
+
+
+@dataclass
+class Watcher:
+    """Follows namespaces and pods until left; ``ours`` says whether a run id belongs to one of our processes."""
+
+    client: Client
+    settings: Settings
+    nodes: dict[str, Node]
+    ours: Callable[[str], bool]
+    pods: dict[str, Witnessed] = field(default_factory=dict)
+    """By uid."""
+    trouble: str = ""
+    _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _asked: set[str] = field(default_factory=set)
+    _questions: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def __aenter__(self) -> Self:
+        self._tasks[""] = asyncio.create_task(self._follow_namespaces(), name="e2e namespaces")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tasks = [*self._tasks.values(), *self._questions]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def in_namespaces(self, names: set[str]) -> list[Witnessed]:
+        """The pods of these namespaces."""
+        return [pod for pod in self.pods.values() if pod.fact.namespace in names]
+
+    async def _follow_namespaces(self) -> None:
+        try:
+            async for event in self.client.watch(NAMESPACES, labels=E2E_RUN):
+                metadata = event.object["metadata"]
+                name, run = metadata["name"], metadata["labels"].get(E2E_RUN, "")
+                if event.type == "DELETED" or not self.ours(run):
+                    continue
+                if name not in self._tasks:
+                    self._tasks[name] = asyncio.create_task(self._follow_pods(name), name=f"pods of {name}")
+                if RUN_LABEL not in metadata["labels"] and not metadata.get("deletionTimestamp"):
+                    await self._mark(name)
+        except ClusterError as error:
+            self.trouble = error.message
+
+    async def _mark(self, namespace: str) -> None:
+        """Make the namespace one of the run, so that clean-up finds it whatever becomes of e2e.test."""
+        with contextlib.suppress(ClusterError):
+            labels = {RUN_LABEL: self.settings.run_id}
+            await self.client.patch(NAMESPACES, namespace, {"metadata": {"labels": labels}})
+
+    async def _follow_pods(self, namespace: str) -> None:
+        try:
+            async for event in self.client.watch(PODS, namespace):
+                self._note(event.object)
+        except ClusterError as error:
+            self.trouble = error.message
+
+    def _note(self, raw: Object) -> None:
+        metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
+        node = self.nodes.get(spec.get("nodeName") or "")
+        if node is None:
+            return
+        uid = metadata["uid"]
+        known = self.pods.get(uid)
+        states = status.get("containerStatuses") or []
+        images = {item["image"]: item.get("imageID") or "" for item in states}
+        fact = PodFact(
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            uid=uid,
+            node=node.name,
+            os="windows" if node.windows else "linux",
+            build=known.fact.build if known else "",
+            node_build=node.build,
+            image=", ".join(dict.fromkeys(item["image"] for item in spec["containers"])),
+            image_id=", ".join(dict.fromkeys(filter(None, images.values()))),
+            addresses=[item["ip"] for item in status.get("podIPs") or []],
+        )
+        self.pods[uid] = Witnessed(
+            fact,
+            bool(spec.get("hostNetwork")),
+            spec.get("runtimeClassName") or "",
+            {**(known.images if known else {}), **images},
+            known.impostor if known else "",
+        )
+        running = [item["name"] for item in states if "running" in (item.get("state") or {})]
+        if node.windows and running and uid not in self._asked:
+            self._asked.add(uid)
+            question = asyncio.create_task(self._ask(uid, metadata["namespace"], metadata["name"], running[0]))
+            self._questions.add(question)
+            question.add_done_callback(self._questions.discard)
+
+    async def _ask(self, uid: str, namespace: str, name: str, container: str) -> None:
+        """Ask a container what it is. One that ended meanwhile stays unproven, which is no accusation."""
+        answers: dict[str, str] = {}
+        for os in ("windows", "linux"):
+            with contextlib.suppress(ClusterError):
+                result = await self.client.exec(namespace, name, container, system_version(os), deadline=ASK_SECONDS)
+                answers[os] = result.stdout.decode(errors="replace").strip() if result.exit_code == 0 else ""
+            if build := windows_build(answers.get("windows", "")):
+                pod = self.pods[uid]
+                pod.fact = msgspec.structs.replace(pod.fact, build=build)
+                return
+        # The tools in Windows test images know uname, too, and say Windows_NT.
+        if answers.get("linux") == "Linux":
+            pod = self.pods[uid]
+            pod.impostor = (
+                f"pod {namespace}/{name} on Windows node {pod.fact.node} is not a Windows container: "
+                f"asked what it is, it answers 'Linux'"
+            )
