@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +37,9 @@ def own_sandbox(name: str, speed: str, faults: tuple[str, ...] = ()) -> Iterator
     except StateError as error:
         stop(place)
         fail(str(error))
+    # A closed terminal or a terminated command must not leave the cluster behind.
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(130))
     try:
         yield Path(document["kubeconfig"]), factor
     finally:

@@ -237,7 +237,7 @@ async def _follow(target: Target, options: Options, standard: Specification, fol
     async with Client.connect(target) as client:
         the_run = Run(client, standard, options)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, the_run.stop)
         with Journal(folder) as journal, reporter:
             async for event in the_run.stream():
