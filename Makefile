@@ -54,7 +54,7 @@ test: lint
 
 # The browser is Debian's; whoever is root gets it installed, everybody else is told what is missing.
 test-browser: $(VENV)/.dev
-	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || apt-get install -qq -y chromium >/dev/null
+	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
 
 test-real: test-browser
