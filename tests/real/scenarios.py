@@ -380,8 +380,9 @@ SCENARIOS: dict[str, list[Call]] = {
             call
             for policy in ("Foreground", "Background", "Orphan")
             for call in (
-                Call("POST", f"{CORE}/configmaps", config_map("two")),
-                Call("DELETE", f"{CORE}/configmaps/two", {"propagationPolicy": policy}),
+                # Names of their own: how long a garbage collector takes is not compared.
+                Call("POST", f"{CORE}/configmaps", config_map(f"two-{policy.lower()}")),
+                Call("DELETE", f"{CORE}/configmaps/two-{policy.lower()}", {"propagationPolicy": policy}),
             )
         ),
         Call("DELETE", f"{CORE}/configmaps/none"),

@@ -163,8 +163,8 @@ CASES: dict[str, list[Step]] = {
     ],
     "run-and-describe": [
         Step(f"run one --image={AGNHOST} --labels=a=b --restart=Never -- pause", "pod/one created"),
-        Step("wait --for=condition=Ready pod/one --timeout=30s", "condition met"),
-        Step("describe pod one", r"(?s)Node: +\S+-\d/10\.250\.0.*Successfully assigned.*Started"),
+        Step("wait --for=condition=Ready pod/one --timeout=60s", "condition met"),
+        Step("describe pod one", r"(?s)Node: +\S+-\d/10\.250\.0.*Events:.*Successfully assigned"),
         Step("get events --field-selector involvedObject.name=one", r"Scheduled"),
         Step("label pod one c=d", "labeled"),
         Step("label pod one c=e", r"already has a value", code=1),
