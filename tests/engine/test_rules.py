@@ -85,8 +85,11 @@ def test_images_other_than_agnhost_and_pause_are_named_with_pod_and_node() -> No
 def test_one_image_must_have_one_content_on_all_nodes() -> None:
     rule = judged("rule.images", Used("a", "w1", AGNHOST, "sha256:1"), Used("b", "w2", AGNHOST, "sha256:2"))
     assert rule.outcome == "failed"
-    assert "sha256:1 on w1" in rule.reason
-    assert "sha256:2 on w2" in rule.reason
+    assert "(sha256:1) on w1" in rule.reason
+    assert "(sha256:2) on w2" in rule.reason
+    older = AGNHOST.replace("2.63.0", "2.56")
+    rule = judged("rule.images", Used("a", "w1", AGNHOST, "sha256:1"), Used("b", "w2", older, "sha256:2"))
+    assert rule.outcome == "failed"
 
 
 def test_the_repository_of_an_image_has_neither_tag_nor_digest() -> None:

@@ -15,6 +15,8 @@ from winready.cluster.inventory import Node
 from winready.cluster.settings import AGNHOST, PAUSE, Settings
 
 CONTAINER = "main"
+RETRIES = 3
+"""How often a command is tried again whose stream broke: Windows is known to lose the end of one now and then."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,15 @@ class Pod:
     async def run(
         self, command: list[str], *, seconds: float | None = None, container: str = CONTAINER, again: bool = True
     ) -> Execution:
-        """Run a command; a broken stream is tried once more, since Windows is known to lose the end of one."""
+        """Run a command; a stream that breaks is tried again, since that says nothing about the command."""
         timing = self.settings.timing
         limit = timing.answer(seconds or timing.table.exec_answer)
         async with self._gate:
-            try:
-                return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
-            except ExecFailed:
-                if not again:
-                    raise
-            await timing.pause(timing.table.poll)
+            for _ in range(RETRIES if again else 0):
+                try:
+                    return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
+                except ExecFailed:
+                    await timing.pause(timing.table.poll)
             return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
 
     def fact(self) -> PodFact:
@@ -177,7 +178,8 @@ def handle(client: Client, settings: Settings, raw: Object, nodes: dict[str, Nod
         name=raw["metadata"]["name"],
         uid=raw["metadata"]["uid"],
         node=nodes[raw["spec"]["nodeName"]],
-        os=cast(Os, raw["spec"]["os"]["name"]),
+        # Something may have taken spec.os away on the way in; the rule about it says so.
+        os=cast(Os, (raw["spec"].get("os") or {}).get("name") or nodes[raw["spec"]["nodeName"]].os),
         addresses=tuple(item["ip"] for item in status.get("podIPs") or []),
         image=statuses[0].get("image") or "",
         image_id=statuses[0].get("imageID") or "",

@@ -107,14 +107,16 @@ def _images(world: World | None, results: Sequence[RequirementResult]) -> Judged
     strangers = []
     for namespace in world.namespaces:
         for used in namespace.images:
-            digests.setdefault(used.image, {}).setdefault(used.digest, set()).add(used.node)
+            # A run uses one tag of each image: another one on some node is as wrong as other content.
+            content = f"{used.image} ({used.digest})"
+            digests.setdefault(repository(used.image), {}).setdefault(content, set()).add(used.node)
             if repository(used.image) not in allowed:
                 strangers.append(f"pod {namespace.name}/{used.pod} on node {used.node} runs {used.image}")
     if strangers:
         return "failed", f"{'; '.join(strangers[:5])}; the standard wants agnhost and pause"
     for image, found in digests.items():
         if len(found) > 1:
-            places = "; ".join(f"{digest} on {', '.join(sorted(nodes))}" for digest, nodes in sorted(found.items()))
+            places = "; ".join(f"{content} on {', '.join(sorted(nodes))}" for content, nodes in sorted(found.items()))
             return "failed", f"{image} is not the same on all nodes: {places}"
     shown_by_others = [
         f"{result.id} was shown by upstream tests with {pod.image}"
