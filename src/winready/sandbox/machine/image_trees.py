@@ -46,6 +46,12 @@ _ACCOUNTS = (
 )
 _OS_RELEASE = 'NAME="Alpine Linux"\nID=alpine\nVERSION_ID=3.21.3\nPRETTY_NAME="Alpine Linux v3.21"\n'
 
+_LOCALHOST_FILES = {
+    "localhost.crt": b"-----BEGIN CERTIFICATE-----\n(of localhost, for tests)\n-----END CERTIFICATE-----\n",
+    "localhost.key": b"(the key of localhost.crt)\n",
+}
+"""What agnhost's porter serves TLS with; tests also take them as files that any agnhost has."""
+
 _INBOX_NAMES = {"curl": "curl", "ping": "ping", "cmd": "cmd"}
 """Windows tools whose program is not simply called `<tool>.exe` in the catalogue."""
 
@@ -136,6 +142,8 @@ def windows_agnhost() -> Directory:
     root.make("C:/coredns.exe", program_file("windows", "coredns"))
     root.make("C:/bin/sync.exe", program_file("windows", "busybox"))
     root.make("C:/uploads", Directory(fold=True))
+    for name, content in _LOCALHOST_FILES.items():
+        root.make(f"C:/{name}", File(content))
     return root
 
 
@@ -207,6 +215,8 @@ def linux_agnhost() -> Directory:
         root.make(f"usr/bin/{tool}", program_file("linux", tool))
     root.make("coredns", program_file("linux", "coredns"))
     root.make("uploads", Directory())
+    for name, content in _LOCALHOST_FILES.items():
+        root.make(name, File(content))
     return root
 
 

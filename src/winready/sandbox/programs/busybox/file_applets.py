@@ -191,10 +191,14 @@ async def mv(tool: Tool) -> int:
         tool.usage("missing file operand")
     *sources, target = operands
     for source in sources:
+        goal = _goal(tool, source, target)
         try:
-            tool.files.rename(source, _goal(tool, source, target), tool.cwd, who=tool.who)
+            tool.files.rename(source, goal, tool.cwd, who=tool.who)
         except FileError as error:
             tool.fail(f"can't rename '{source}': {error.linux}")
+        else:
+            if "v" in tool.flags:
+                tool.out(f"'{source}' -> '{goal}'\n")
     return tool.code
 
 
