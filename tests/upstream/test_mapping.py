@@ -19,6 +19,12 @@ def test_every_requirement_in_the_table_is_one_of_the_standard_and_every_test_is
     assert used == set(mapping.tests)
 
 
+def test_what_the_standard_says_upstream_verifies_is_what_whole_proofs_are_mapped_for() -> None:
+    mapping = load_mapping()
+    declared = {item.id for item in load_standard().requirements if "upstream" in item.verifiers}
+    assert declared == {name for name in mapping.requirements for at in MINORS if mapping.choose(name, at).full}
+
+
 @pytest.mark.parametrize("version", MINORS, ids=str)
 def test_no_two_tests_of_a_version_share_a_text(version: Version) -> None:
     texts = [text for test in load_mapping().tests.values() if (text := test.text(version))]

@@ -50,6 +50,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     images: list[str] = []
     disruptive: bool = False
     verifiers: list[Literal["native", "upstream"]] = []
+    """Who can show all of it: a check of ours, upstream tests of at least one Kubernetes version."""
 
     @property
     def versions(self) -> VersionRange:
