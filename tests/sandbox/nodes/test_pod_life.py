@@ -42,6 +42,15 @@ async def test_a_pod_that_does_not_fit_is_refused(cluster: Cluster) -> None:
     assert obj["status"]["reason"] == "OutOfmemory", "fact 1.8: a pod with nodeName becomes Failed/OutOfmemory"
 
 
+async def test_labels_are_looked_up_before_a_pod_is_refused_for_them(cluster: Cluster) -> None:
+    await cluster.client.patch("nodes", "win-1", {"metadata": {"labels": {"disk": "fast"}}})
+    await cluster.run("a", node="win-1", nodeSelector={"disk": "fast"})
+    await cluster.ready("a")
+    await cluster.run("b", node="win-1", nodeSelector={"disk": "slow"})
+    obj = await cluster.phase("b", "Failed")
+    assert obj["status"]["reason"] == "NodeAffinity"
+
+
 async def test_exit_codes_decide_the_phase(cluster: Cluster) -> None:
     await cluster.run("good", "exit", "0", restartPolicy="Never")
     await cluster.run("bad", "print", "oh", "exit", "3", restartPolicy="Never", node="win-1")

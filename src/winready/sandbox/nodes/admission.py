@@ -10,6 +10,7 @@ from typing import Any
 from winready.sandbox.nodes import quantities
 
 Object = dict[str, Any]
+NODE_AFFINITY = "NodeAffinity"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def _no_match(pod: Object, node: Object) -> Refusal | None:
         fits = any(_term_matches(term, node) for term in required.get("nodeSelectorTerms") or [])
     if not fits:
         return Refusal(
-            "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+            NODE_AFFINITY, "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
         )
     return None
 

@@ -230,6 +230,11 @@ class Kubelet:
         with contextlib.suppress(ApiFailure, ApiUnreachable):
             await self._report()
 
+    async def refresh(self) -> None:
+        """Look at the node as the API server has it, labels of others included."""
+        with contextlib.suppress(ApiFailure, ApiUnreachable):
+            self.object = await self.client.get("nodes", self.name)
+
     async def _report(self) -> None:
         self.object = await self.client.get("nodes", self.name)
         patch = {"status": self.status()}
