@@ -74,6 +74,12 @@ class UpstreamProgress(Event, frozen=True, kw_only=True, tag="upstream-progress"
     total: int
 
 
+class CheckFinished(Event, frozen=True, kw_only=True, tag="check-finished"):
+    """Our own check of a requirement ended; its outcome waits for the upstream tests."""
+
+    result: RequirementResult
+
+
 class RequirementFinished(Event, frozen=True, kw_only=True, tag="requirement-finished"):
     """A requirement has its outcome."""
 
@@ -109,6 +115,7 @@ AnyEvent = (
     | FixtureFailed
     | RequirementStarted
     | UpstreamProgress
+    | CheckFinished
     | RequirementFinished
     | RuleJudged
     | CleanedUp

@@ -35,6 +35,7 @@ from winready.spec.model import Requirement, Specification
 from winready.upstream.binary import BinaryError
 from winready.upstream.process import GRACE_SECONDS
 from winready.upstream.shards import Selected
+from winready.upstream.suite import Result
 
 CLEANUP_SECONDS = 300.0
 SCALED_EXECS = 12
@@ -192,7 +193,10 @@ class Run:
             await asyncio.gather(work, stop, return_exceptions=True)
             for item in running:
                 if item.id not in self._results:
-                    self._finish(unjudged(item, "blocked", f"{self._why_stopped} before it was judged", "run again"))
+                    given_up = unjudged(item, "blocked", f"{self._why_stopped} before it was judged", "run again")
+                    native = self._awaiting_upstream.get(item.id)
+                    # What our own check found wrong is wrong, whatever upstream would have said.
+                    self._finish(native if native is not None and native.outcome == "failed" else given_up)
             if not work.cancelled() and (error := work.exception()) is not None:
                 raise error
 
@@ -232,16 +236,24 @@ class Run:
                 )
             )
 
+        waiting = list(items)
+        results: dict[str, Result] = {}
+
+        def finished(some: dict[str, Result]) -> None:
+            results.update(some)
+            for item in [each for each in waiting if results.keys() >= set(each.upstream)]:
+                waiting.remove(item)
+                self._finish_upstream(item, judge_upstream(item, prepared, results))
+
         try:
-            results = await run_upstream(prepared, names, world, self._stopping, tell)
+            await run_upstream(prepared, names, world, self._stopping, tell, finished)
         except (ClusterError, BinaryError) as error:
-            for item in items:
-                self._finish(unjudged(item, "error", error.message, error.remedy))
-            return
-        for item in items:
-            judged = judge_upstream(item, prepared, results)
-            native = self._awaiting_upstream.get(item.id)
-            self._finish(combine(native, judged) if native is not None else judged)
+            for item in waiting:
+                self._finish_upstream(item, unjudged(item, "error", error.message, error.remedy))
+
+    def _finish_upstream(self, item: Planned, judged: RequirementResult) -> None:
+        native = self._awaiting_upstream.pop(item.id, None)
+        self._finish(combine(native, judged) if native is not None else judged)
 
     async def _run_checks(self, running: Sequence[Planned], checks: dict[str, Check], world: World, plan: Plan) -> None:
         gate = asyncio.Semaphore(self.options.parallel)
@@ -252,6 +264,7 @@ class Run:
                 result = await judge_requirement(checks[item.id], item, world)
                 if item.verifier == "both":
                     self._awaiting_upstream[item.id] = result
+                    self._tell(events.CheckFinished(at_s=self._now(), result=result))
                 else:
                     self._finish(result)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +15,7 @@ from winready.cluster.namespaces import Namespace
 from winready.engine.upstream import Prepared
 from winready.upstream.shards import Selected
 from winready.upstream.suite import Order, Result, Suite
-from winready.upstream.witness import call_witnesses, unproven, vouched, vouchers
+from winready.upstream.witness import Sort, call_witnesses, unproven, vouched, vouchers
 
 STEER_SECONDS = 60.0
 REMOVE_TRIES = 5
@@ -26,8 +27,9 @@ async def run_upstream(
     world: World,
     stopping: asyncio.Event,
     tell: Callable[[Selected, str], None],
-) -> dict[str, Result]:
-    """Run these tests of the mapping; every one has a result afterwards, its Windows pods proven where possible."""
+    finished: Callable[[dict[str, Result]], None],
+) -> None:
+    """Run these tests of the mapping; ``finished`` gets their results, every test's once, stage by stage."""
     specs = prepared.selected(names)
     order = Order(
         binary=prepared.binary,
@@ -39,19 +41,29 @@ async def run_upstream(
         non_blocking_taints=(steering.TAINT,) if prepared.steering == "taint" else (),
     )
     suite = Suite(world.client, world.settings, world.nodes, order, stopping, tell)
+    builds: dict[Sort, str] = {}
+
+    async def prove(results: dict[str, Result]) -> None:
+        builds.update(vouchers(results.values()))
+        if not stopping.is_set() and (needed := unproven(results.values(), builds)):
+            builds.update(await _witnessed(world, needed))
+        finished({name: vouched(result, builds) for name, result in results.items()})
+
     async with _steered(prepared, [spec.name for spec in specs], world):
-        results = await suite.run()
-    world.impostors += suite.impostors
-    if not stopping.is_set() and (needed := unproven(results.values())):
-        # Not one of the run's own namespaces: its pods vouch for images of others.
-        name = f"winready-{world.settings.run_id}-witness"
-        async with Namespace.open(world.client, world.settings, name, world.nodes) as namespace:
-            builds = await call_witnesses(namespace, needed)
-        world.impostors += namespace.impostors.values()
-    else:
-        builds = {}
-    builds |= vouchers(results.values())
-    return {name: vouched(result, builds) for name, result in results.items()}
+        try:
+            await suite.run(prove)
+        finally:
+            world.impostors += suite.impostors
+
+
+async def _witnessed(world: World, needed: Sequence[Sort]) -> dict[Sort, str]:
+    """What witnesses vouch for, in a namespace that is gone again when the next tests begin."""
+    # Not one of the run's own namespaces: its pods vouch for images of others.
+    name = f"winready-{world.settings.run_id}-witness-{secrets.token_hex(2)}"
+    async with Namespace.open(world.client, world.settings, name, world.nodes) as namespace:
+        builds = await call_witnesses(namespace, needed)
+    world.impostors += namespace.impostors.values()
+    return builds
 
 
 @asynccontextmanager

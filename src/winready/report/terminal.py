@@ -58,6 +58,8 @@ class Plain:
                 self.note(f"fixture {event.name}: {event.reason}")
             case events.UpstreamProgress() if event.state != "started":
                 self.note(words.upstream_line(event))
+            case events.CheckFinished():
+                self.note(words.check_line(event.result))
             case events.RequirementFinished():
                 self.note(words.result_line(event.result))
             case events.RunFinished():
@@ -116,6 +118,9 @@ class Live:
             case events.UpstreamProgress():
                 self._running.pop(event.text, None)
                 self._print(words.upstream_line(event), "dim")
+            case events.CheckFinished():
+                self._running.pop(event.result.id, None)
+                self._print(words.check_line(event.result), "dim")
             case events.RequirementFinished():
                 self._running.pop(event.result.id, None)
                 self._done += 1

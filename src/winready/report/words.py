@@ -28,6 +28,11 @@ def result_line(result: RequirementResult) -> str:
     return text if result.outcome == "passed" else f"{text}  {_short(result.reason)}"
 
 
+def check_line(result: RequirementResult) -> str:
+    """A check that ended, while upstream tests of the same requirement are to come."""
+    return f"  check {result.id:<44} {result.outcome:<14} {duration(result.duration_s):>8}"
+
+
 def upstream_line(event: UpstreamProgress) -> str:
     """One upstream test that ended."""
     return f"  e2e.test {event.done}/{event.total} {event.state:<8} {_short(event.text)}"

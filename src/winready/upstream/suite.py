@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from winready.cluster.evidence import bounded
 from winready.cluster.export import exported
 from winready.cluster.inventory import Node
 from winready.cluster.settings import Settings
-from winready.upstream.binary import Binary
+from winready.upstream.binary import Binary, BinaryError
 from winready.upstream.flags import Invocation
 from winready.upstream.listing import plain
 from winready.upstream.output import Seen
@@ -69,8 +69,11 @@ class Suite:
     watch_trouble: str = ""
     _run_ids: set[str] = field(default_factory=set)
 
-    async def run(self) -> dict[str, Result]:
-        """Carry the order out; every spec of it has a result afterwards."""
+    async def run(self, finished: Callable[[dict[str, Result]], Awaitable[None]]) -> None:
+        """Carry the order out; ``finished`` gets the results of every stage before the next one begins.
+
+        Every spec of the order has a result afterwards.
+        """
         with exported(self.client.transport.target) as kubeconfig:
             async with Watcher(self.client, self.settings, self.nodes, self._ours) as watcher:
                 for stage in split(self.order.specs, self.order.parallel):
@@ -79,13 +82,12 @@ class Suite:
                     async with asyncio.TaskGroup() as group:
                         for shard in stage:
                             group.create_task(self._run_shard(shard, kubeconfig, watcher))
+                    await finished({spec.name: self.results[spec.name] for shard in stage for spec in shard.specs})
                 self.impostors = sorted({pod.impostor for pod in watcher.pods.values() if pod.impostor})
                 self.watch_trouble = watcher.trouble
-        for spec in self.order.specs:
-            self.results.setdefault(
-                spec.name, Result(spec.name, spec.text, "unfinished", "the run was stopped before it began")
-            )
-        return self.results
+        never = "the run was stopped before it began"
+        left = [spec for spec in self.order.specs if spec.name not in self.results]
+        await finished({spec.name: Result(spec.name, spec.text, "unfinished", never) for spec in left})
 
     def _ours(self, run_id: str) -> bool:
         return run_id in self._run_ids
@@ -107,20 +109,26 @@ class Suite:
         def heard(seen: Seen) -> None:
             self.tell(by_text[seen.text], seen.status or "started")
 
+        log = folder / "output.log"
         environment = {"KUBE_TEST_REPO": self.settings.image_registry} if self.settings.image_registry else {}
-        ended = await run_process(
-            self.order.binary,
-            call,
-            folder / "output.log",
-            heard,
-            stopping=self.stopping,
-            started=self._run_ids.add,
-            environment=environment,
-            grace=self.order.grace,
-            echo=self.order.echo,
-        )
+        try:
+            ended = await run_process(
+                self.order.binary,
+                call,
+                log,
+                heard,
+                stopping=self.stopping,
+                started=self._run_ids.add,
+                environment=environment,
+                grace=self.order.grace,
+                echo=self.order.echo,
+            )
+        except BinaryError as error:
+            for spec in shard.specs:
+                self.results[spec.name] = Result(spec.name, spec.text, "crashed", error.message)
+            return
         for text, spec in by_text.items():
-            self.results[spec.name] = _result(spec, text, ended, watcher, folder / "output.log")
+            self.results[spec.name] = _result(spec, text, ended, watcher, log)
 
 
 def _result(spec: Selected, text: str, ended: Ended, watcher: Watcher, log: Path) -> Result:

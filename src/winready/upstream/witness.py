@@ -7,7 +7,7 @@ digest and the same runtime class, is a Windows container on that very node is s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,10 +40,9 @@ def sorts(pod: Witnessed) -> list[Sort]:
     return [Sort(pod.fact.node, image, digest, pod.runtime_class) for image, digest in pod.images.items() if digest]
 
 
-def unproven(results: Iterable[Result]) -> list[Sort]:
+def unproven(results: Iterable[Result], proven: Container[Sort]) -> list[Sort]:
     """The sorts of passed tests' Windows pods that nobody has vouched for."""
     pods = [pod for result in results if result.status == "passed" for pod in result.pods if pod.fact.os == "windows"]
-    proven = {sort for pod in pods if pod.fact.build and len(pod.images) == 1 for sort in sorts(pod)}
     needed = dict.fromkeys(sort for pod in pods if not pod.fact.build for sort in sorts(pod)[:1])
     return [sort for sort in needed if sort not in proven]
 

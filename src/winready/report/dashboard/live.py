@@ -70,6 +70,8 @@ def told(event: events.AnyEvent) -> dict[str, Any]:
             return {"event": "running", "id": event.id, "at": event.at_s}
         case events.UpstreamProgress():
             return {"event": "upstream", "text": event.text, "state": event.state, "at": event.at_s}
+        case events.CheckFinished():
+            return {"event": "checked", "id": event.result.id, "outcome": event.result.outcome, "at": event.at_s}
         case events.RequirementFinished():
             result = event.result
             return {
