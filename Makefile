@@ -60,6 +60,7 @@ test-browser: $(VENV)/.dev
 test-real: test-browser
 	@set -e; for version in $(KUBERNETES); do \
 	  $(BIN)/python tools/real_programs.py --kubernetes $$version $(CONTROL_PLANE) >/dev/null; done
+	@$(BIN)/python tools/real_programs.py --kubernetes $(firstword $(KUBERNETES)) e2e.test >/dev/null
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/real
 
 prove: $(VENV)/.run

@@ -100,7 +100,7 @@ def test_every_end_of_a_test_has_its_meaning(run: Upstream, make_e2e: MakeE2e, k
     assert "at fake.go:1" in failed["observed"]
     skipped = found["core.network.statefulset-identity"]
     assert skipped["outcome"] == "blocked"
-    assert "skipped itself: skipped - no 'StorageClass'" in skipped["reason"]
+    assert "skipped itself: no 'StorageClass'" in skipped["reason"]
     astray = found["core.network.service-recreated"]
     assert astray["outcome"] == "blocked"
     assert "passed with pods on Linux nodes (worker on linux-" in astray["reason"]

@@ -178,7 +178,7 @@ def _closed(case: _Open) -> Case:
         status=status,
         state=state,
         seconds=_number(case.attributes.get("time", "")),
-        message=str(case.messages).strip(),
+        message=str(case.messages).strip().removeprefix("skipped - "),
         output=str(case.output),
         suite_node=not name.startswith(("[It] ", "[sig-")),
     )
