@@ -51,7 +51,7 @@ def test_ginkgo_2_with_nodes_of_the_suite(tmp_path: Path) -> None:
     }
     assert cases["[sig-a] one works"].output == 'Destroying namespace "one-12"'
     assert cases["[sig-a] two works"].message == "no <answer>\nat x.go:12"
-    assert cases["[sig-a] three works"].message == "skipped - needs 'windows'"
+    assert cases["[sig-a] three works"].message == "needs 'windows'"
     assert cases["[sig-a] four works"].state == "timedout"
     assert cases["[ReportAfterSuite] [sig-testing] Log Check"].suite_node
 
