@@ -26,8 +26,8 @@ from winready.sandbox.machine.process import Program
 from winready.sandbox.network.endpoint import NetworkError, Refused, TimedOut
 from winready.sandbox.network.fabric import CLUSTER_DNS, Fabric, bridge
 from winready.sandbox.network.watch import follow
+from winready.sandbox.nodes.configuration import Settings
 from winready.sandbox.nodes.fleet import Fleet
-from winready.sandbox.nodes.kubelet import Settings
 from winready.sandbox.pki import Authority, server_context
 from winready.sandbox.plan import Plan
 from winready.sandbox.plane import HOST, SANDBOX, ControlPlane

@@ -32,8 +32,9 @@ from winready.sandbox.machine.machine import Machine, PowerRequest
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import AddressInUse, NetworkError
 from winready.sandbox.network.fabric import Fabric
+from winready.sandbox.nodes.configuration import Settings
 from winready.sandbox.nodes.fleet import Fleet
-from winready.sandbox.nodes.kubelet import Kubelet, Settings
+from winready.sandbox.nodes.kubelet import Kubelet
 from winready.sandbox.nodes.pods import PodWorker
 from winready.sandbox.pki import Authority, new_key, server_context
 from winready.sandbox.streams import Connection

@@ -55,9 +55,12 @@ async def test_a_runtime_that_ignores_user_names(cluster: Cluster) -> None:
 async def test_non_root_policies(cluster: Cluster) -> None:
     await cluster.run("l", securityContext={"runAsNonRoot": True})
     await cluster.event("l", "Failed", "container has runAsNonRoot and image will run as root")
-    assert waiting(await cluster.pod("l")) == "CreateContainerConfigError"
+    await cluster.until("l", lambda each: waiting(each) == "CreateContainerConfigError")
     await cluster.run("w", node="win-1", securityContext={"runAsNonRoot": True})
-    await cluster.event("w", "Failed", "which will be regarded as root identity and will break non-root policy")
+    await cluster.event("w", "Failed", "container's runAsUser (ContainerAdministrator) which will be regarded as root")
+    shouting = {"runAsNonRoot": True, "windowsOptions": {"runAsUserName": "CONTAINERADMINISTRATOR"}}
+    await cluster.run("s", node="win-1", securityContext=shouting)
+    await cluster.event("s", "Failed", "container's runAsUserName (CONTAINERADMINISTRATOR) which will be regarded")
     await cluster.run("ok", securityContext={"runAsNonRoot": True, "runAsUser": 1000})
     await cluster.ready("ok")
 

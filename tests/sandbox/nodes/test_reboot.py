@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 
 import pytest
 
 from sandbox.nodes.small_cluster import Cluster, container_state, is_ready, small_cluster
 from winready.sandbox.egress import NoRoute
-from winready.sandbox.nodes.kubelet import Settings
+from winready.sandbox.nodes.configuration import Settings
 
 
 async def reboot(cluster: Cluster) -> str:
@@ -96,3 +97,29 @@ async def test_graceful_shutdown_ends_pods_for_good(graceful: Cluster) -> None:
     assert "imminent node shutdown" in obj["status"]["message"]
     config = await graceful.client.request("GET", "/api/v1/nodes/linux-1/proxy/configz")
     assert config["kubeletconfig"]["shutdownGracePeriod"] == "30s"
+    disruption = {item["type"]: item for item in obj["status"]["conditions"]}["DisruptionTarget"]
+    assert (disruption["status"], disruption["reason"]) == ("True", "TerminationByKubelet")
+
+
+@pytest.fixture
+async def two_parts() -> AsyncIterator[Cluster]:
+    async with small_cluster(settings=Settings(shutdown_grace=1200.0, shutdown_grace_critical=600.0)) as running:
+        yield running
+
+
+async def test_critical_pods_outlive_the_others_in_a_graceful_shutdown(two_parts: Cluster) -> None:
+    critical = {"priorityClassName": "system-node-critical", "priority": 2_000_001_000}
+    two_parts.objects.create("priorityclasses", {"metadata": {"name": "system-node-critical"}, "value": 2_000_001_000})
+    await two_parts.run("ordinary", "stubborn", node="win-1", terminationGracePeriodSeconds=300)
+    await two_parts.run("critical", "stubborn", node="win-1", terminationGracePeriodSeconds=300, **critical)
+    await two_parts.ready("ordinary")
+    await two_parts.ready("critical")
+    await reboot(two_parts)
+    ends = {}
+    for name in ("ordinary", "critical"):
+        ended = await two_parts.phase(name, "Failed")
+        assert ended["status"]["reason"] == "Terminated"
+        ends[name] = datetime.fromisoformat(container_state(ended)["state"]["terminated"]["finishedAt"])
+    grace = two_parts.clock.wall(300)
+    later = (ends["critical"] - ends["ordinary"]).total_seconds()
+    assert later > grace - 1, "its own grace begins when the ordinary pods are gone; times are in whole seconds"

@@ -10,6 +10,7 @@ from sandbox.helpers.containers import container, machine, powershell, run
 from winready.sandbox.machine.container import Container
 from winready.sandbox.machine.machine import Machine
 from winready.sandbox.machine.tree import Directory, File
+from winready.sandbox.machine.users import UnknownUser
 
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 
@@ -159,3 +160,14 @@ async def test_upstreams_reboot_script_keeps_its_notes_across_the_reboot(host: M
     )
     assert (await run(hpc(host), "powershell.exe", "-Command", *check)).code == 0
     assert host.windows_host.machine_environment == {}
+
+
+async def test_a_local_group_is_a_user_name_and_the_runtime_makes_a_member_of_it(host: Machine) -> None:
+    with pytest.raises(UnknownUser):
+        hpc(host, "opr-group")
+    assert (await run(hpc(host), "cmd", "/C", "net", "localgroup", "opr-group", "/add")).code == 0
+    member = hpc(host, "OPR-Group")
+    assert member.identity.qualified == f"{host.name}\\{member.id[:20]}", "an account of the machine, not NT AUTHORITY"
+    assert "opr-group" in member.identity.groups
+    assert not member.identity.administrator
+    assert hpc(host, "Administrators").identity.administrator

@@ -153,6 +153,8 @@ class Container:
     def identity_of(self, user: str) -> Identity:
         """The account behind a user name here; raises `UnknownUser`."""
         if self.os == "windows":
+            if self.host_process and (group := self.machine.windows_host.group(user)):
+                return users.group_member(self.id, self.machine.name, group)
             return users.windows_identity(user or "ContainerAdministrator", host=self.host_process)
         passwd = self.files.read("/etc/passwd").decode() if self.files.exists("/etc/passwd") else ""
         return users.linux_identity(user, passwd)

@@ -58,13 +58,14 @@ class Processor:
 
     cores: int
     _busy: set[CpuMeter] = field(default_factory=set)
-    _settled: float = field(default_factory=time.monotonic)
+    settled: float = field(default_factory=time.monotonic)
+    """The moment up to which everything is booked."""
     _past: float = 0.0
 
     def settle(self) -> None:
         """Book what was used since the last change."""
         now = time.monotonic()
-        elapsed, self._settled = now - self._settled, now
+        elapsed, self.settled = now - self.settled, now
         for meter in self._busy:
             meter.total += meter.rate * elapsed
             self._past += meter.rate * elapsed

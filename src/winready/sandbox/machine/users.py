@@ -37,6 +37,7 @@ class Identity:
         return bool(self.groups & {"Administrators", "SYSTEM"}) or (not self.groups and self.uid == 0)
 
 
+_LONGEST_ACCOUNT = 20
 _USER_GROUPS = frozenset({"Users", "Authenticated Users", "Everyone"})
 _ADMIN_GROUPS = _USER_GROUPS | {"Administrators"}
 
@@ -73,6 +74,11 @@ def windows_identity(name: str, *, host: bool = False) -> Identity:
     if found is None or (host and plain.partition("\\")[0] != "NT AUTHORITY"):
         raise UnknownUser(name)
     return found
+
+
+def group_member(account: str, computer: str, group: str) -> Identity:
+    """An account that the runtime makes for one HostProcess container whose user name is that of a local group."""
+    return Identity(account[:_LONGEST_ACCOUNT], computer, _USER_GROUPS | {group})
 
 
 def linux_identity(name: str, passwd: str) -> Identity:

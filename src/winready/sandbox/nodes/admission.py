@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from winready.sandbox.nodes import quantities
+from winready.sandbox.nodes.eviction import critical
 
 Object = dict[str, Any]
 NODE_AFFINITY = "NodeAffinity"
@@ -23,7 +24,28 @@ class Refusal:
 
 def refusal(pod: Object, node: Object, others: Iterable[Object]) -> Refusal | None:
     """The first reason against running the pod beside the others on this node."""
-    return _wrong_os(pod, node) or _no_match(pod, node) or _no_room(pod, node, list(others))
+    return (
+        _under_pressure(pod, node) or _wrong_os(pod, node) or _no_match(pod, node) or _no_room(pod, node, list(others))
+    )
+
+
+def _under_pressure(pod: Object, node: Object) -> Refusal | None:
+    """Short of memory, a node takes nobody who promises nothing about the memory he needs."""
+    conditions = {item["type"]: item["status"] for item in node["status"].get("conditions") or []}
+    if conditions.get("MemoryPressure") != "True" or critical(pod) or quantities.qos_class(pod) != "BestEffort":
+        return None
+    if any(_tolerates_pressure(toleration) for toleration in pod["spec"].get("tolerations") or []):
+        return None
+    return Refusal("Evicted", "The node had condition: [MemoryPressure]. ")
+
+
+def _tolerates_pressure(toleration: Object) -> bool:
+    right_effect = toleration.get("effect") in (None, "", "NoSchedule")
+    key, operator = toleration.get("key"), toleration.get("operator") or "Equal"
+    if not key:
+        return right_effect and operator == "Exists"
+    same_value = operator == "Exists" or not toleration.get("value")
+    return right_effect and key == "node.kubernetes.io/memory-pressure" and same_value
 
 
 def _wrong_os(pod: Object, node: Object) -> Refusal | None:

@@ -126,6 +126,18 @@ class ContainerRun:
                 await clock.sleep(self._backoff)
             self.state.restarts += 1
 
+    def _count_start(self) -> None:
+        self.worker.node.starts.start(self._kind, host_process=self.worker.host_process)
+
+    def _count_failure(self, code: str) -> None:
+        self.worker.node.starts.fail(self._kind, code, host_process=self.worker.host_process)
+
+    @property
+    def _kind(self) -> str:
+        if self.state in self.worker.facts.ephemeral:
+            return "ephemeral_container"
+        return "init_container" if self.state.init else "container"
+
     async def _run_once(self) -> int:
         image = await self._pull()
         instance = await self._start(image)
@@ -158,20 +170,24 @@ class ContainerRun:
         reference = str(self.spec["image"])
         delay = 0.0
         while True:
+            self._count_start()
             try:
                 return await self._pull_once(reference)
             except InvalidReference as error:
+                self._count_failure("InvalidImageName")
                 self._wait_state("InvalidImageName", f'Failed to apply default image tag "{reference}": {error}')
                 self.event("InspectFailed", f'Failed to apply default image tag "{reference}": {error}', warning=True)
                 self.event("Failed", "Error: InvalidImageName", warning=True)
                 await self.worker.clock.sleep(_SYNC * 6)
             except _NeverPull:
+                self._count_failure("ErrImageNeverPull")
                 words = f'Container image "{reference}" is not present with pull policy of Never'
                 self._wait_state("ErrImageNeverPull", words)
                 self.event("ErrImageNeverPull", words, warning=True)
                 self.event("Failed", "Error: ErrImageNeverPull", warning=True)
                 await self.worker.clock.sleep(_SYNC * 6)
             except PullError as error:
+                self._count_failure("ErrImagePull")
                 delay = min(max(delay * 2, _BACKOFF_FIRST), _BACKOFF_MAX)
                 self._wait_state("ErrImagePull", error.rpc)
                 self.event("Failed", f'Failed to pull image "{reference}": {error.rpc}', warning=True)
@@ -209,9 +225,11 @@ class ContainerRun:
                 prepared = await worker.prepare(self, image)
                 break
             except ConfigError as error:
+                self._count_failure("CreateContainerConfigError")
                 self._wait_state("CreateContainerConfigError", str(error))
                 self.event("Failed", f"Error: {error}", warning=True)
                 await worker.clock.sleep(_SYNC)
+                self._count_start()
             except LogonError as error:
                 self._start_error(str(error), stamp(), "")
                 return None
@@ -250,6 +268,7 @@ class ContainerRun:
         )
 
     def _start_error(self, words: str, begun: str, identifier: str) -> None:
+        self._count_failure("RunContainerError")
         self.event("Failed", f"Error: {words}", warning=True)
         self.state.state = {
             "terminated": {

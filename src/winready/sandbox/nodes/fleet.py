@@ -12,8 +12,9 @@ from winready.sandbox.egress import Egress
 from winready.sandbox.machine.machine import Machine
 from winready.sandbox.network.fabric import Fabric
 from winready.sandbox.nodes.callers import Callers
+from winready.sandbox.nodes.configuration import Settings
 from winready.sandbox.nodes.heartbeat import Heartbeat
-from winready.sandbox.nodes.kubelet import Kubelet, Settings
+from winready.sandbox.nodes.kubelet import Kubelet
 from winready.sandbox.nodes.references import References
 from winready.sandbox.nodes.server import NodeServer
 

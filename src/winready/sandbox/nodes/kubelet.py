@@ -7,7 +7,6 @@ import contextlib
 import logging
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from winready.sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable, Conflict, NotFound
@@ -15,14 +14,18 @@ from winready.sandbox.clock import Clock
 from winready.sandbox.machine.machine import Machine, PowerRequest
 from winready.sandbox.network.endpoint import Endpoint
 from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.nodes import latency, registration
+from winready.sandbox.nodes import latency, registration, shutdown
+from winready.sandbox.nodes.configuration import Settings
+from winready.sandbox.nodes.counters import StartCounters
 from winready.sandbox.nodes.defects import NodeDefects
 from winready.sandbox.nodes.events import Recorder
+from winready.sandbox.nodes.eviction import Evictions
 from winready.sandbox.nodes.heartbeat import Heartbeat
 from winready.sandbox.nodes.pods import PodWorker
 from winready.sandbox.nodes.publisher import Publisher
 from winready.sandbox.nodes.pulls import ImageStore
 from winready.sandbox.nodes.references import References
+from winready.sandbox.nodes.stats import Statistics
 
 if TYPE_CHECKING:
     from winready.sandbox.nodes.server import NodeServer
@@ -35,21 +38,6 @@ _LEAST_SYNC = 0.5
 _OUTAGE = (120.0, 360.0)
 """A reboot of a Windows node takes 2 to 6 minutes."""
 _RETRY = 0.5
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a node is set up, beyond what its machine is."""
-
-    version: str = "v1.36.3"
-    """Of the kubelet."""
-    labels: tuple[tuple[str, str], ...] = ()
-    taints: tuple[tuple[str, str, str], ...] = ()
-    """Key, value, effect."""
-    shutdown_grace: float = 0.0
-    """Seconds of graceful node shutdown; 0 = a reboot ends pods without notice."""
-    declares_features: bool = True
-    sets_pod_cidr: bool = True
 
 
 class Kubelet:
@@ -83,6 +71,9 @@ class Kubelet:
         self.publisher = Publisher(client, machine.name)
         self.start_slots = asyncio.Semaphore(latency.of(machine.os).starts_at_once)
         self.workers: dict[str, PodWorker] = {}
+        self.starts = StartCounters()
+        self.statistics = Statistics(self)
+        self.evictions = Evictions(self)
         self.object: Object = {}
         """The node as it was last reported."""
         self.registered = asyncio.Event()
@@ -181,6 +172,7 @@ class Kubelet:
             self.recorder.node("Rebooted", words, type="Warning")
         self._spawn(self._heartbeats.keep(self), "heartbeat")
         self._spawn(self._sync_pods(), "sync")
+        self._spawn(self.evictions.keep(), "eviction")
         await self._watch_pods(skip_known=after_reboot and self.defects.kubelet.leaves_pods_down)
 
     async def _register(self) -> None:
@@ -216,13 +208,18 @@ class Kubelet:
             self.machine,
             self.addresses,
             self.images.all(),
-            kubelet=self.settings.version,
-            features=self.settings.declares_features,
+            settings=self.settings,
             reported_build=self.defects.kubelet.reports_build,
         )
         ready, reason, message = self._ready
         previous = self.object.get("status", {}).get("conditions") or []
-        result["conditions"] = registration.conditions(ready=ready, reason=reason, message=message, previous=previous)
+        result["conditions"] = registration.conditions(
+            ready=ready,
+            reason=reason,
+            message=message,
+            memory_pressure=self.evictions.pressure,
+            previous=previous,
+        )
         return result
 
     async def report_node(self) -> None:
@@ -336,12 +333,6 @@ class Kubelet:
 
     async def _shut_down_gracefully(self) -> None:
         self._ready = (False, "KubeletNotReady", "node is shutting down")
+        self.recorder.node("NodeShutdown", "Shutdown manager detected preshutdown event")
         await self.report_node()
-        words = "Pod was terminated in response to imminent node shutdown."
-        endings = [
-            worker.end(min(worker.grace, self.settings.shutdown_grace), outcome=("Failed", "Terminated", words))
-            for worker in self.workers.values()
-            if not worker.finished
-        ]
-        if endings:
-            await asyncio.wait(endings, timeout=self.clock.wall(self.settings.shutdown_grace + 10))
+        await shutdown.end_pods(self)

@@ -113,6 +113,11 @@ class PodWorker:
         """Has it run to its end?"""
         return status.phase(self.facts) in ("Succeeded", "Failed")
 
+    @property
+    def memory_in_use(self) -> int:
+        """Working set of all its containers."""
+        return sum(run.instance.container.memory.working_set for run in self.runs.values() if run.instance is not None)
+
     def changed(self) -> None:
         """The status is worth reporting."""
         self.node.publisher.mark(self)
@@ -301,6 +306,8 @@ class PodWorker:
         self._mark_ended()
         if outcome is not None:
             self.facts.ended = outcome
+            if outcome[1] in status.DISRUPTIONS:
+                self.facts.disruption = (outcome[2], stamp())
         if gone:
             self.node.forget(self)
             return

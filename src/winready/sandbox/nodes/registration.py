@@ -6,12 +6,10 @@ from typing import Any
 
 from winready.sandbox.machine.images import Image
 from winready.sandbox.machine.machine import Machine
+from winready.sandbox.nodes.configuration import KUBELET_PORT, MAX_PODS, Settings
 from winready.sandbox.nodes.times import stamp
 
 Object = dict[str, Any]
-KUBELET_PORT = 10250
-MAX_PODS = 110
-_RESERVED_BYTES = 100 * 2**20
 _DISK = 128 * 2**30
 
 
@@ -29,11 +27,15 @@ def labels(machine: Machine, reported_build: str = "") -> dict[str, str]:
     return result
 
 
-def conditions(*, ready: bool, reason: str, message: str, previous: list[Object]) -> list[Object]:
+def conditions(
+    *, ready: bool, reason: str, message: str, memory_pressure: bool, previous: list[Object]
+) -> list[Object]:
     """The four conditions, with the transition times of what did not change; those that others set stay."""
     now = stamp()
     wanted = [
-        ("MemoryPressure", False, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("MemoryPressure", True, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+        if memory_pressure
+        else ("MemoryPressure", False, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
         ("DiskPressure", False, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", False, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
         ("Ready", ready, reason, message),
@@ -57,7 +59,7 @@ def conditions(*, ready: bool, reason: str, message: str, previous: list[Object]
 
 
 def status(
-    machine: Machine, addresses: list[str], images: list[Image], *, kubelet: str, features: bool, reported_build: str
+    machine: Machine, addresses: list[str], images: list[Image], *, settings: Settings, reported_build: str
 ) -> Object:
     """The node's status without its conditions.
 
@@ -72,7 +74,7 @@ def status(
     if machine.os == "linux":
         capacity |= {"hugepages-1Gi": "0", "hugepages-2Mi": "0"}
     allocatable = capacity | {
-        "memory": f"{(machine.memory_bytes - _RESERVED_BYTES) // 1024}Ki",
+        "memory": f"{(machine.memory_bytes - settings.memory_threshold(machine.os)) // 1024}Ki",
         "ephemeral-storage": str(_DISK * 9 // 10),
     }
     kernel = machine.kernel_version
@@ -90,14 +92,14 @@ def status(
             "kernelVersion": kernel,
             "osImage": machine.os_image,
             "containerRuntimeVersion": machine.runtime_version,
-            "kubeletVersion": kubelet,
+            "kubeletVersion": settings.version,
             "kubeProxyVersion": "",
             "operatingSystem": machine.os,
             "architecture": machine.architecture,
         },
         "images": [{"names": [image.repo_digest, image.name], "sizeBytes": image.size} for image in images[:50]],
     }
-    if features:
+    if settings.declares_features:
         # With this feature an API server hands exec through as a WebSocket; without it, it speaks SPDY to the node.
         result["declaredFeatures"] = ["ExtendWebSocketsToKubelet"]
     return result

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 WINDOWS_HOSTS = "C:\\Windows\\System32\\drivers\\etc\\hosts"
+_WINDOWS_ROOT = "containeradministrator"
 _HOSTS_HEAD = """# Kubernetes-managed hosts file.
 127.0.0.1\tlocalhost
 ::1\tlocalhost ip6-localhost ip6-loopback
@@ -118,6 +119,8 @@ class Sandbox:
     def _check_user(self) -> None:
         user = windows_options(self._pod).get("runAsUserName")
         if self._node.machine.os != "windows" or not user or self._node.defects.runtime.ignores_user_name:
+            return
+        if self.host_process and self._node.machine.windows_host.group(user):
             return
         try:
             users.windows_identity(user, host=self.host_process)
@@ -270,9 +273,11 @@ class Sandbox:
                 return "NT AUTHORITY\\Local service"
             if defects.ignores_user_name and not self.host_process:
                 named = ""
-            if context.get("runAsNonRoot") and (named or image.user) == "ContainerAdministrator":
+            # User names on Windows are not case sensitive.
+            if context.get("runAsNonRoot") and (named or image.user).lower() == _WINDOWS_ROOT:
+                field = "runAsUserName" if named else "runAsUser"
                 raise ConfigError(
-                    f"container's runAsUserName ({named or image.user}) which will be regarded as root identity "
+                    f"container's {field} ({named or image.user}) which will be regarded as root identity "
                     f"and will break non-root policy {who}"
                 )
             return str(named)

@@ -12,11 +12,10 @@ from winready.sandbox.egress import Egress
 from winready.sandbox.machine.errors import ExecError
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import Listener
-from winready.sandbox.nodes import latency, spdy, spdy_channels, streaming
+from winready.sandbox.nodes import configuration, latency, spdy, spdy_channels, streaming
+from winready.sandbox.nodes.configuration import KUBELET_PORT
 from winready.sandbox.nodes.host_services import open_host_ports
 from winready.sandbox.nodes.logs import LogOptions, serve
-from winready.sandbox.nodes.registration import KUBELET_PORT, MAX_PODS
-from winready.sandbox.nodes.stats import Statistics
 from winready.sandbox.streams import Connection, Pipe
 
 if TYPE_CHECKING:
@@ -78,7 +77,6 @@ class _Answers:
     def __init__(self, node: Kubelet) -> None:
         self.node = node
         self._execs = 0
-        self._statistics = Statistics(node)
 
     def install(self, router: web.UrlDispatcher) -> None:
         """Bind the paths."""
@@ -196,7 +194,7 @@ class _Answers:
     async def _summary(self, request: web.Request) -> web.Response:
         if self.node.defects.kubelet.stats_unavailable:
             return web.Response(status=500, text="Internal Error: failed to list pod stats: context deadline exceeded")
-        return web.json_response(self._statistics.summary())
+        return web.json_response(self.node.statistics.summary())
 
     async def _pods(self, request: web.Request) -> web.Response:
         items = [{**worker.pod, "status": worker.status()} for worker in self.node.workers.values()]
@@ -206,27 +204,10 @@ class _Answers:
         return web.Response(text="ok")
 
     async def _config(self, request: web.Request) -> web.Response:
-        node = self.node
-        grace = f"{node.settings.shutdown_grace:g}s"
-        config = {
-            "kind": "KubeletConfiguration",
-            "apiVersion": "kubelet.config.k8s.io/v1beta1",
-            "clusterDomain": node.fabric.domain,
-            "clusterDNS": list(node.fabric.cni_dns.nameservers),
-            "maxPods": MAX_PODS,
-            "port": KUBELET_PORT,
-            "syncFrequency": "1m0s",
-            "nodeStatusReportFrequency": "5m0s",
-            "nodeLeaseDurationSeconds": 40,
-            "shutdownGracePeriod": grace,
-            "shutdownGracePeriodCriticalPods": "0s",
-            "featureGates": {},
-            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}},
-            "authorization": {"mode": "Webhook"},
-            "containerRuntimeEndpoint": "npipe:////./pipe/containerd-containerd"
-            if node.machine.os == "windows"
-            else "unix:///run/containerd/containerd.sock",
-        }
+        node, fabric = self.node, self.node.fabric
+        config = configuration.document(
+            node.settings, node.machine.os, domain=fabric.domain, nameservers=list(fabric.cni_dns.nameservers)
+        )
         return web.json_response({"kubeletconfig": config})
 
     async def _metrics(self, request: web.Request) -> web.Response:
@@ -240,10 +221,10 @@ class _Answers:
             "# TYPE kubelet_running_pods gauge\n"
             f"kubelet_running_pods {running}\n"
         )
-        return web.Response(text=text)
+        return web.Response(text=text + node.starts.text())
 
     async def _resource_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text=self._statistics.metrics())
+        return web.Response(text=self.node.statistics.metrics())
 
     async def _node_logs(self, request: web.Request) -> web.Response:
         return web.Response(text="<pre>\n</pre>\n", content_type="text/html")

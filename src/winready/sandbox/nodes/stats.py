@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from winready.sandbox.nodes.pods import PodWorker
 
 Object = dict[str, Any]
+_CPU = ("usageNanoCores", "usageCoreNanoSeconds")
+_MEMORY = ("usageBytes", "workingSetBytes")
 
 
 class Statistics:
@@ -21,6 +23,18 @@ class Statistics:
     def __init__(self, node: Kubelet) -> None:
         self._node = node
         self._last: dict[str, tuple[float, int]] = {}
+
+    def read(self) -> None:
+        """Read every meter, as the node does every ten seconds for its own sake; whoever asks then gets a rate."""
+        for worker in self._node.workers.values():
+            if worker.facts.sandbox:
+                self._pod(worker, stamp())
+        self._forget()
+
+    def _forget(self) -> None:
+        """Meters of what is gone: pods are many in a node's life."""
+        known = {"node", *self._node.workers, *self._node.machine.containers}
+        self._last = {key: value for key, value in self._last.items() if key in known}
 
     def summary(self) -> Object:
         """The answer to ``/stats/summary``."""
@@ -31,6 +45,7 @@ class Statistics:
         return {
             "node": {
                 "nodeName": node.name,
+                "systemContainers": self._system_containers(pods, now),
                 "startTime": stamp(datetime.fromtimestamp(machine.booted_at, UTC)),
                 "cpu": self._cpu("node", machine.processor.core_nanoseconds(), now),
                 "memory": {
@@ -48,6 +63,21 @@ class Statistics:
             },
             "pods": pods,
         }
+
+    def _system_containers(self, pods: list[Object], now: str) -> list[Object]:
+        """All pods together, and on Windows the commit charge of the machine, which evictions go by."""
+        together: Object = {
+            "name": "pods",
+            "startTime": now,
+            "cpu": {"time": now} | {key: sum(pod["cpu"][key] for pod in pods) for key in _CPU},
+            "memory": {"time": now} | {key: sum(pod["memory"][key] for pod in pods) for key in _MEMORY},
+        }
+        if self._node.machine.os == "linux":
+            return [together]
+        used = self._node.machine.memory.used
+        free = self._node.machine.memory_bytes - used
+        commit = {"time": now, "availableBytes": free, "usageBytes": used}
+        return [together, {"name": "windows-global-commit-memory", "startTime": now, "memory": commit}]
 
     def _pod(self, worker: PodWorker, now: str) -> Object:
         metadata = worker.pod["metadata"]
@@ -94,7 +124,8 @@ class Statistics:
         }
 
     def _cpu(self, key: str, total: int, now: str) -> Object:
-        moment = datetime.now(UTC).timestamp()
+        # Of the very moment that the meter was read at: on a busy machine now may be much later.
+        moment = self._node.machine.processor.settled
         last = self._last.get(key)
         self._last[key] = (moment, total)
         rate = 0

@@ -10,6 +10,8 @@ from winready.sandbox.nodes.times import stamp
 
 Object = dict[str, Any]
 OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+DISRUPTIONS = ("Terminated", "Evicted")
+"""Ends that the node brings about, not the pod or whoever owns it."""
 
 
 @dataclass
@@ -94,6 +96,8 @@ class PodFacts:
     ended: tuple[str, str, str] | None = None
     """Phase, reason and message of a pod that the node refused or ended."""
     terminating: bool = False
+    disruption: tuple[str, str] | None = None
+    """Why and since when the node itself ends the pod."""
 
 
 def phase(facts: PodFacts) -> str:
@@ -168,6 +172,18 @@ def _conditions(facts: PodFacts, current_phase: str, old: list[Object]) -> list[
         if generation := facts.pod["metadata"].get("generation"):
             condition["observedGeneration"] = generation
         result.append(condition)
+    if facts.disruption:
+        result = [item for item in result if item["type"] != "DisruptionTarget"]
+        result.append(
+            {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "TerminationByKubelet",
+                "message": facts.disruption[0],
+                "lastProbeTime": None,
+                "lastTransitionTime": facts.disruption[1],
+            }
+        )
     return result
 
 
@@ -193,7 +209,7 @@ def build(facts: PodFacts, old: Object) -> Object:
         status["ephemeralContainerStatuses"] = [item.report() for item in facts.ephemeral]
     if generation := facts.pod["metadata"].get("generation"):
         status["observedGeneration"] = generation
-    if facts.ended and facts.ended[1] not in ("Terminated", "DeadlineExceeded", "Evicted"):
+    if facts.ended and facts.ended[1] not in (*DISRUPTIONS, "DeadlineExceeded"):
         # A pod that the node refused never had containers to report on.
         status["containerStatuses"] = None
     return status
