@@ -70,7 +70,7 @@ def _ready(pod: dict[str, Any]) -> bool:
 
 async def eventually(where: Container, *argv: str, out: str | None = None, code: int | None = None) -> None:
     """Run a command until it prints, or ends with, what is expected."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             result: Result = await run(where, *argv)
             if result.out == out or result.code == code:

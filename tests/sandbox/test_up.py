@@ -57,7 +57,7 @@ async def test_part_that_fails_ends_the_sandbox_with_its_error(place: Place, mon
         assert work is not None
         monkeypatch.setattr(sandbox.control_plane, "work", asyncio.create_task(broken()))
         with pytest.raises(ZeroDivisionError, match="on purpose"):
-            await asyncio.wait_for(sandbox.wait(), 10)
+            await asyncio.wait_for(sandbox.wait(), 60)
         monkeypatch.setattr(sandbox.control_plane, "work", work)
 
 
@@ -77,7 +77,7 @@ async def test_control_channel_answers_and_refuses_nonsense(place: Place) -> Non
         for nonsense in (b"{", b"[]", b'"status"', b'{"command": "dance"}', b"{}"):
             assert str((await ask(nonsense))["error"]).startswith("not a request; known commands: ")
         assert await ask(b'{"command": "stop"}') == {"result": None}
-        await asyncio.wait_for(sandbox.wait(), 10)
+        await asyncio.wait_for(sandbox.wait(), 60)
 
 
 async def test_node_identity_has_the_rights_of_a_node_only(place: Place) -> None:

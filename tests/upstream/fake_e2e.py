@@ -87,7 +87,7 @@ def run_spec(cluster: Cluster, run_id: str, number: int, behaviour: dict[str, An
     try:
         if "os" in behaviour:
             cluster.patiently("POST", f"/api/v1/namespaces/{name}/pods", pod(behaviour))
-            for _ in range(500):
+            for _ in range(3000):
                 phase = cluster.call("GET", f"/api/v1/namespaces/{name}/pods/worker")["status"].get("phase")
                 if phase == "Running":
                     break

@@ -174,7 +174,7 @@ def test_sigterm_keeps_what_was_finished_and_leaves_nothing(run: Upstream, make_
     names = requirements(HYBRID, "core.storage.hostpath-read")
     process = run.command_line.start(*run.arguments(program, "--shards", "1", *names))
     journal: Path | None = None
-    for _ in range(500):
+    for _ in range(2000):
         journal = next(iter(run.reports.glob("*/journal.jsonl")), None)
         if journal is not None and '"state":"passed"' in journal.read_text() and "hostMapPath" in journal.read_text():
             break

@@ -84,14 +84,14 @@ class Watching:
         self.response = response
 
     async def next(self) -> Object:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             line = await self.response.content.readline()
         assert line, "the watch ended"
         event: Object = json.loads(line)
         return event
 
     async def ended(self) -> bool:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             return await self.response.content.readline() == b""
 
     def close(self) -> None:

@@ -82,7 +82,7 @@ async def test_it_watches_through_a_410(cluster: Cluster) -> None:
             pass
     assert expired.value.status.code == 410
     seen = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         async for kind, item in admin.watch(ConfigMap, namespace="default"):
             seen.append((kind, item.metadata.name))
             if item.metadata.name == "second":

@@ -144,7 +144,7 @@ class Cluster:
 
     async def until(self, condition: Callable[[], T | None], what: str = "") -> T:
         """Wait until something is so."""
-        for _ in range(2000):
+        for _ in range(30000):
             found = condition()
             if found:
                 return found

@@ -34,7 +34,7 @@ async def test_a_controller_that_dies_ends_the_manager_with_its_error() -> None:
     await asyncio.sleep(0)
     cluster.client.create("configmaps", {"metadata": {"name": "trap"}}, "default")
     with pytest.raises(ExceptionGroup) as caught:
-        await asyncio.wait_for(manager, 5)
+        await asyncio.wait_for(manager, 60)
     assert [str(error) for error in caught.value.exceptions] == ["trap"]
 
 
@@ -66,7 +66,7 @@ async def test_a_key_waits_once_and_failures_come_back() -> None:
     for key in ("a", "b", "a", "a"):
         queue.add(key)
     worker = asyncio.create_task(queue.run(sync))
-    await asyncio.wait_for(done.wait(), 5)
+    await asyncio.wait_for(done.wait(), 60)
     worker.cancel()
     await asyncio.gather(worker, return_exceptions=True)
     assert seen == ["a", "b", "b", "b"]

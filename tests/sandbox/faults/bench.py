@@ -29,7 +29,7 @@ from winready.sandbox.up import Sandbox
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 NAMESPACE, OTHER = "default", "other"
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Wall seconds after which something that must be seen counts as not seen."""
 SHORT = 1.5
 """Wall seconds in which something comes if it comes at all: more than a cluster minute."""

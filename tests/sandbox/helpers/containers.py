@@ -108,7 +108,7 @@ async def powershell(where: Container, script: str) -> Result:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Let the sandbox run until something holds."""
-    for _ in range(400):
+    for _ in range(12000):
         if condition():
             return
         await asyncio.sleep(0.005)

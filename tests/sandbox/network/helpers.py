@@ -133,7 +133,7 @@ def sync(fabric: Fabric) -> None:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for a condition."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             if condition():
                 return

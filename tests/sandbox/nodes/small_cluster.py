@@ -108,6 +108,10 @@ async def _step(process: Process, word: str, words: Any) -> int | None:
             process.container.machine.request_power(PowerRequest(True, float(next(words))))
         case "sleep":
             await process.container.clock.sleep(float(next(words)))
+        case "await":
+            name = next(words)
+            while not process.files.exists(name):
+                await asyncio.sleep(0.01)
         case "exit":
             return int(next(words))
         case "pause":
@@ -177,7 +181,7 @@ class Cluster:
         """Who works on a pod."""
         return self.node(obj["spec"]["nodeName"]).workers[obj["metadata"]["uid"]]
 
-    async def until(self, name: str, condition: Callable[[Object], Any], limit: float = 20.0) -> Object:
+    async def until(self, name: str, condition: Callable[[Object], Any], limit: float = 60.0) -> Object:
         """Wait until a pod is as wanted; fails with what it is instead."""
         found: Object = {}
         with contextlib.suppress(TimeoutError):
@@ -199,7 +203,7 @@ class Cluster:
 
     async def gone(self, name: str) -> None:
         """Wait until a pod is gone."""
-        for _ in range(2000):
+        for _ in range(6000):
             if not [p for p in (await self.client.list("pods", "default"))[0] if p["metadata"]["name"] == name]:
                 return
             await asyncio.sleep(0.01)
@@ -207,7 +211,7 @@ class Cluster:
 
     async def becomes(self, condition: Callable[[], Any]) -> None:
         """Wait until something in this process is true."""
-        for _ in range(2000):
+        for _ in range(6000):
             if condition():
                 return
             await asyncio.sleep(0.01)
@@ -216,7 +220,7 @@ class Cluster:
     async def event(self, name: str, reason: str, text: str = "") -> Object:
         """Wait for an event about an object."""
         events: list[Object] = []
-        for _ in range(1000):
+        for _ in range(3000):
             events, _version = await self.client.list("events", "default")
             for event in events:
                 same = event["involvedObject"]["name"] == name and event["reason"] == reason

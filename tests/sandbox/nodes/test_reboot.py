@@ -9,15 +9,24 @@ import pytest
 
 from sandbox.nodes.small_cluster import Cluster, container_state, is_ready, small_cluster
 from winready.sandbox.egress import NoRoute
+from winready.sandbox.machine.machine import PowerRequest
 from winready.sandbox.nodes.configuration import Settings
 
 
 async def reboot(cluster: Cluster) -> str:
     """Ask win-1 to restart, from a pod that ends before; returns the boot id of before."""
     node = await cluster.client.get("nodes", "win-1")
-    await cluster.run("trigger", "reboot", "30", node="win-1", restartPolicy="Never")
+    await cluster.run("trigger", "reboot", "36000", node="win-1", restartPolicy="Never")
     await cluster.phase("trigger", "Succeeded")
+    soon(cluster)
     return str(node["status"]["nodeInfo"]["bootID"])
+
+
+def soon(cluster: Cluster) -> None:
+    """The restart that was asked for comes now, however long the pod took to be seen ending."""
+    machine = cluster.node("win-1").machine
+    assert machine.power is not None
+    machine.request_power(PowerRequest(machine.power.restart, 30.0))
 
 
 def answers(cluster: Cluster) -> bool:
@@ -56,6 +65,19 @@ async def test_a_reboot_can_be_taken_back(cluster: Cluster) -> None:
     machine.request_power(None)
     await cluster.clock.sleep(60)
     assert cluster.node("win-1").running
+
+
+async def test_an_end_that_was_never_reported_is_known_after_the_reboot(cluster: Cluster) -> None:
+    node = cluster.node("win-1")
+    await cluster.run("a", "await", "C:\\go", "print", "done", node="win-1", restartPolicy="Never")
+    worker = cluster.worker(await cluster.ready("a"))
+    await node.publisher.stop()
+    assert (await cluster.exec("a", "/agnhost", "write", "C:\\go", "x"))[0] == 0
+    await cluster.becomes(lambda: worker.finished)
+    assert (await cluster.pod("a"))["status"]["phase"] == "Running"
+    node.machine.request_power(PowerRequest(True, 0.0))
+    after = await cluster.phase("a", "Succeeded")
+    assert container_state(after)["restartCount"] == 0, "the runtime keeps what has ended; nothing runs twice"
 
 
 async def test_a_node_that_never_returns(cluster: Cluster) -> None:

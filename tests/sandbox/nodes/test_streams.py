@@ -180,12 +180,14 @@ async def test_log_options(cluster: Cluster) -> None:
 
 
 async def test_logs_are_followed_to_the_end(cluster: Cluster) -> None:
-    await cluster.run("a", "print", "now", "sleep", "30", "print", "later", restartPolicy="Never")
+    await cluster.run("a", "print", "now", "await", "/go", "print", "later", restartPolicy="Never")
     await cluster.ready("a")
     url = f"{cluster.url}/api/v1/namespaces/default/pods/a/log?follow=true"
     async with cluster.http.get(url, headers={"Authorization": f"Bearer {TOKEN}"}) as response:
-        async with asyncio.timeout(10):
-            assert await response.content.read() == b"now\nlater\n"
+        async with asyncio.timeout(60):
+            assert await response.content.readline() == b"now\n"
+            assert (await cluster.exec("a", "/agnhost", "write", "/go", "x"))[0] == 0
+            assert await response.content.read() == b"later\n"
 
 
 async def test_statistics_show_what_containers_use(cluster: Cluster) -> None:

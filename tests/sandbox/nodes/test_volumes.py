@@ -59,7 +59,7 @@ async def test_config_maps_and_secrets_become_files(cluster: Cluster, node: str)
 async def test_a_missing_config_map_holds_the_pod_until_it_is_there(cluster: Cluster) -> None:
     await cluster.run("a", **mounted({"configMap": {"name": "cm"}}))
     await cluster.event("a", "FailedMount", 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found')
-    assert waiting(await cluster.pod("a")) == "ContainerCreating"
+    await cluster.until("a", lambda each: waiting(each) == "ContainerCreating")
     await config_map(cluster, key="late")
     await cluster.ready("a")
     assert await text(cluster, "a", "/v/key") == "late"

@@ -39,7 +39,7 @@ def address(where: Container) -> str:
 async def start(where: Container, *argv: str, port: int = 0) -> Process:
     """Start a container's main program and wait until it listens on a port."""
     process = where.spawn(list(argv))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while port and process.running:
             try:
                 (await network_of(where).connect(address(where), port, timeout=60)).close()

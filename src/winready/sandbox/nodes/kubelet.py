@@ -86,6 +86,9 @@ class Kubelet:
         self._seen_pods = 0
         self._skipped: dict[str, Object] = {}
         """Pods that a defect keeps down, by uid."""
+        self._ended: dict[str, Object] = {}
+        """Statuses of pods that had run to their end when the machine stopped, by uid: the runtime's own records,
+        which know of an end that was never reported."""
         self._away: Literal["", "left", "lost"] = ""
         """Why the node is not there: a defect keeps it from joining, or from coming back after a reboot."""
         machine.on_power = self._on_power
@@ -131,6 +134,7 @@ class Kubelet:
         self._tasks.clear()
         await self.recorder.stop()
         await self.publisher.stop()
+        self._ended = {uid: worker.status() for uid, worker in self.workers.items() if worker.finished}
         for worker in list(self.workers.values()):
             await worker.crash()
         self.workers.clear()
@@ -259,7 +263,7 @@ class Kubelet:
 
     def _take(self, pod: Object) -> None:
         self._seen_pods += 1
-        worker = PodWorker(self, pod)
+        worker = PodWorker(self, pod, ended=self._ended.pop(pod["metadata"]["uid"], None))
         worker.lost = self.defects.kubelet.loses_pods and self._seen_pods % 3 == 0
         self.workers[worker.uid] = worker
         if pod["metadata"].get("deletionTimestamp"):

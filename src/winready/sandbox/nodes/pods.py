@@ -31,7 +31,7 @@ _RESTARTED = {"exitCode": 255, "reason": "Unknown", "startedAt": None, "finished
 class PodWorker:
     """Everything that happens to one pod on one node."""
 
-    def __init__(self, node: Kubelet, pod: Object) -> None:
+    def __init__(self, node: Kubelet, pod: Object, *, ended: Object | None = None) -> None:
         self.node = node
         self.clock = node.clock
         self.recorder = node.recorder
@@ -55,6 +55,8 @@ class PodWorker:
         self._ending: asyncio.Task[None] | None = None
         self._ending_grace = 0.0
         self._ended_by_node = False
+        self._old_end = ended or (old if old.get("phase") in ("Succeeded", "Failed") else None)
+        """How it ended in an earlier life of the node."""
 
     def _volume_surroundings(self) -> Surroundings:
         namespace, node = self.pod["metadata"]["namespace"], self.node
@@ -124,19 +126,20 @@ class PodWorker:
 
     def status(self) -> Object:
         """The status as it is now."""
+        if self._old_end is not None:
+            return self._old_end
         foreign = self.pod["status"]["conditions"]
         own = [c for c in self.reported.get("conditions") or [] if c["type"] in status.OWN_CONDITIONS]
         return status.build(self.facts, {"conditions": foreign + own})
 
     def start(self) -> None:
         """Begin to work on the pod."""
-        if self.reported.get("phase") in ("Succeeded", "Failed"):
-            self._keep_old_end()
+        if self._old_end is not None:
+            self._keep_old_end(self._old_end)
             return
         self._life = asyncio.create_task(self._live(), name=f"pod {self.full_name}")
 
-    def _keep_old_end(self) -> None:
-        old = self.reported
+    def _keep_old_end(self, old: Object) -> None:
         self.facts.ended = (old["phase"], old.get("reason") or "", old.get("message") or "")
         for state in self.facts.init + self.facts.main:
             everyone = (old.get("initContainerStatuses") or []) + (old.get("containerStatuses") or [])
@@ -144,6 +147,7 @@ class PodWorker:
                 if item["name"] == state.name:
                     state.state, state.last = item.get("state") or {}, item.get("lastState") or {}
                     state.restarts = item.get("restartCount") or 0
+        self.changed()
 
     def update(self, pod: Object) -> None:
         """The pod has changed in the API."""
