@@ -109,9 +109,7 @@ async def _step(process: Process, word: str, words: Any) -> int | None:
         case "sleep":
             await process.container.clock.sleep(float(next(words)))
         case "await":
-            name = next(words)
-            while not process.files.exists(name):
-                await asyncio.sleep(0.01)
+            await _appears(process, next(words))
         case "exit":
             return int(next(words))
         case "pause":
@@ -122,6 +120,14 @@ async def _step(process: Process, word: str, words: Any) -> int | None:
             process.out("asked to stop\n")
             await asyncio.Event().wait()
     return None
+
+
+async def _appears(process: Process, name: str) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            if process.files.exists(name):
+                return
+            await asyncio.sleep(0.01)
 
 
 async def _serve(process: Process, port: int, healthy: str) -> int:

@@ -83,6 +83,8 @@ class Kubelet:
         self._ready = (True, "KubeletReady", "kubelet is posting ready status")
         self._tasks: list[asyncio.Task[None]] = []
         self._power: asyncio.Task[None] | None = None
+        self._power_final = False
+        """The power cycle is under way: nobody can take it back."""
         self._seen_pods = 0
         self._skipped: dict[str, Object] = {}
         """Pods that a defect keeps down, by uid."""
@@ -307,7 +309,9 @@ class Kubelet:
                 del due[uid]
 
     def _on_power(self, request: PowerRequest | None) -> None:
-        if self._power is not None and not self._power.done():
+        if self._power_final:
+            return
+        if self._power is not None:
             self._power.cancel()
         if request is not None:
             self._power = asyncio.create_task(self._power_cycle(request), name=f"power {self.name}")
@@ -315,8 +319,13 @@ class Kubelet:
     async def _power_cycle(self, request: PowerRequest) -> None:
         await self.clock.sleep(request.delay)
         self.machine.power = None
-        # From here on nobody can take it back.
-        self._power, cycle = None, self._power
+        self._power_final = True
+        try:
+            await self._turn_off(request)
+        finally:
+            self._power_final = False
+
+    async def _turn_off(self, request: PowerRequest) -> None:
         if self.settings.shutdown_grace:
             await self._shut_down_gracefully()
         await self._go_silent()
@@ -326,7 +335,6 @@ class Kubelet:
         if self.defects.kubelet.never_returns:
             self._away = "lost"
             return
-        self._power = cycle
         await self.clock.sleep(self.rng.uniform(*_OUTAGE))
         await self._boot()
 
