@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from winready.sandbox.apiclient import Access, ApiClient, ApiFailure, Transport
-from winready.sandbox.plan import Plan
+from winready.sandbox.plan import Plan, PlanError
 from winready.sandbox.state import Place
 from winready.sandbox.up import Sandbox
 
@@ -91,3 +91,19 @@ async def test_node_identity_has_the_rights_of_a_node_only(place: Place) -> None
                 await client.delete("nodes", "linux-1")
         finally:
             await transport.close()
+
+
+async def test_nodes_have_the_runtime_and_the_shutdown_grace_that_were_asked_for(place: Place) -> None:
+    plan = Plan(linux=0, windows=1, speed=100, containerd="1.6.33", shutdown_grace=20, shutdown_grace_critical=10)
+    async with Sandbox(plan, place) as sandbox:
+        (node,), _ = sandbox.embedded.client.list("nodes")
+        assert node["status"]["nodeInfo"]["containerRuntimeVersion"] == "containerd://1.6.33"
+        settings = sandbox.fleet.kubelets["windows-1"].settings
+        assert (settings.shutdown_grace, settings.shutdown_grace_critical) == (20, 10)
+
+
+def test_a_runtime_or_grace_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(PlanError, match="--containerd one: not a version"):
+        Plan(containerd="one")
+    with pytest.raises(PlanError, match="it is a part of --shutdown-grace"):
+        Plan(shutdown_grace=5, shutdown_grace_critical=10)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from winready.cli.prove import prove
+from winready.sandbox.machine.builds import DEFAULT_CONTAINERD
 from winready.sandbox.plan import DEFAULT_MINOR, Plan, PlanError
 from winready.sandbox.state import DEFAULT_NAME, Place, StateError, all_places, ask, running_places, stop
 
@@ -56,6 +57,19 @@ def sandbox() -> None:
 @click.option("--port", type=int, default=0, metavar="P", help="Port of the API on 127.0.0.1.  [default: a free one]")
 @click.option("--speed", default="1", show_default=True, metavar="X", help="Cluster seconds per second, or 'max'.")
 @click.option("--dual-stack", is_flag=True, help="Give nodes, pods and services IPv6 addresses as well.")
+@click.option(
+    "--containerd", default=DEFAULT_CONTAINERD, show_default=True, metavar="V", help="The nodes' container runtime."
+)
+@click.option(
+    "--shutdown-grace",
+    type=float,
+    default=0.0,
+    metavar="S",
+    help="Seconds that pods get when their node shuts down  [default: none, as kubelets do].",
+)
+@click.option(
+    "--shutdown-grace-critical", type=float, default=0.0, metavar="S", help="The part of them for critical pods."
+)
 @click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Start with this fault; repeatable.")
 @click.option(
     "--control-plane",
@@ -76,6 +90,9 @@ def up(
     port: int,
     speed: str,
     dual_stack: bool,
+    containerd: str,
+    shutdown_grace: float,
+    shutdown_grace_critical: float,
     faults: tuple[str, ...],
     control_plane: str,
     detach: bool,
@@ -96,7 +113,21 @@ def up(
     try:
         folder = str(Path(control_plane).resolve()) if control_plane else ""
         factor = parse_speed(speed)
-        plan = Plan(name, linux, windows, windows_build, kubernetes, port, factor, dual_stack, faults, folder)
+        plan = Plan(
+            name=name,
+            linux=linux,
+            windows=windows,
+            windows_build=windows_build,
+            kubernetes=kubernetes,
+            port=port,
+            speed=factor,
+            dual_stack=dual_stack,
+            faults=faults,
+            control_plane=folder,
+            containerd=containerd,
+            shutdown_grace=shutdown_grace,
+            shutdown_grace_critical=shutdown_grace_critical,
+        )
         if detach:
             _show(daemon.start(plan), output)
             return

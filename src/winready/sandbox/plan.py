@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from winready.sandbox.machine.builds import windows_build
+from winready.sandbox.machine.builds import DEFAULT_CONTAINERD, windows_build
 
 OLDEST_MINOR, NEWEST_MINOR, DEFAULT_MINOR = 23, 37, 36
 MOST_NODES = 200
@@ -55,6 +55,11 @@ class Plan:
     """Faults to start with, each ``NAME`` or ``NAME@NODE``."""
     control_plane: str = ""
     """The folder of the programs of a real control plane; left out, the embedded one is used."""
+    containerd: str = DEFAULT_CONTAINERD
+    shutdown_grace: float = 0.0
+    """Seconds of graceful node shutdown; 0 = a reboot ends pods without notice."""
+    shutdown_grace_critical: float = 0.0
+    """The last part of them, which belongs to critical pods."""
 
     def __post_init__(self) -> None:
         for label, count in (("--linux", self.linux), ("--windows", self.windows)):
@@ -68,6 +73,13 @@ class Plan:
             windows_build(self.windows_build)
         except ValueError as error:
             raise PlanError(f"--windows-build: {error}") from None
+        if not re.fullmatch(r"\d+\.\d+\.\d+", self.containerd):
+            raise PlanError(f"--containerd {self.containerd}: not a version; write it like {DEFAULT_CONTAINERD}")
+        if not 0 <= self.shutdown_grace_critical <= self.shutdown_grace:
+            raise PlanError(
+                f"--shutdown-grace-critical {self.shutdown_grace_critical:g}: it is a part of --shutdown-grace "
+                f"({self.shutdown_grace:g}), so it cannot be longer"
+            )
         self.minor  # noqa: B018  reading it checks the version
 
     @property

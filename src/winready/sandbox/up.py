@@ -190,7 +190,11 @@ class Sandbox:
             tls=server_context(serving, self.authority.certificate),
         )
         programs = LazyPrograms()
-        settings = Settings(version=f"v1.{self.plan.minor}.0" if self.plan.kubernetes else self.control_plane.version)
+        settings = Settings(
+            version=f"v1.{self.plan.minor}.0" if self.plan.kubernetes else self.control_plane.version,
+            shutdown_grace=self.plan.shutdown_grace,
+            shutdown_grace_critical=self.plan.shutdown_grace_critical,
+        )
         for node in self.plan.nodes:
             machine = Machine(
                 node.name,
@@ -198,6 +202,7 @@ class Sandbox:
                 clock=self.clock,
                 programs=programs,
                 build=self.plan.windows_build,
+                containerd=self.plan.containerd,
                 domain=self.domain if node.os == "windows" else None,
             )
             self._fleet.add(machine, node.addresses, node.pod_networks, settings)

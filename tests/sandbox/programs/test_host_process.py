@@ -77,7 +77,7 @@ async def test_without_the_bind_filter_every_container_has_its_own_directory() -
     volume = Directory(fold=True)
     volume.put("f", File(b"hi"))
     where.mount_volume("C:\\vol", volume)
-    assert where.mount_point == f"C:\\hpc\\{where.id}"
+    assert where.mount_point == f"C:\\C\\{where.id}", "fact 1.4"
     assert host.files.exists(f"{where.mount_point}\\agnhost")
     assert not where.files.exists("C:\\vol\\f")
     assert where.files.read(f"{where.mount_point}\\vol\\f") == b"hi"

@@ -1,8 +1,10 @@
-"""Versions of the operating systems that machines and images can have."""
+"""Versions of the operating systems that machines and images can have, and of their container runtime."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+DEFAULT_CONTAINERD = "2.1.4"
 
 
 @dataclass(frozen=True)

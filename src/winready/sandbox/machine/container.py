@@ -98,14 +98,15 @@ class Container:
         else:
             files = FileSystem(self.os, self.machine.files.root, owner=self)
             bound = self.machine.binds_files
-            self.mount_point = "C:\\hpc" if bound else f"C:\\hpc\\{self.id}"
+            base = "C:\\hpc" if self.machine.containerd_release >= (1, 7) else "C:\\C"
+            self.mount_point = base if bound else f"{base}\\{self.id}"
             own = as_directory(self.image.root.get("C:")).thawed()
             own.acl = own.inherit = None
             if bound:
                 files.mount(self.mount_point, own)
             else:
-                self.machine.files.mkdir("C:\\hpc", parents=True)
-                as_directory(self.machine.files.change("C:\\hpc")).put(self.id, own)
+                self.machine.files.mkdir(base, parents=True)
+                as_directory(self.machine.files.change(base)).put(self.id, own)
         files.shares = self._reach_share
         return files
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from winready.sandbox.clock import Clock
 from winready.sandbox.machine import image_trees
-from winready.sandbox.machine.builds import WindowsBuild, windows_build
+from winready.sandbox.machine.builds import DEFAULT_CONTAINERD, WindowsBuild, windows_build
 from winready.sandbox.machine.domain import Domain
 from winready.sandbox.machine.errors import OS
 from winready.sandbox.machine.files import FileSystem
@@ -73,7 +73,7 @@ class Machine:
         build: str = "20348",
         cores: int = 4,
         memory: int = 16 * GIBIBYTE,
-        containerd: str = "2.1.4",
+        containerd: str = DEFAULT_CONTAINERD,
         domain: Domain | None = None,
     ) -> None:
         self.name = name
@@ -134,10 +134,15 @@ class Machine:
         return self.host
 
     @property
+    def containerd_release(self) -> tuple[int, int]:
+        """Major and minor version of the runtime."""
+        major, minor = self.containerd.split(".")[:2]
+        return int(major), int(minor)
+
+    @property
     def binds_files(self) -> bool:
         """Does the runtime bind files into HostProcess containers (containerd 1.7 on a node with the bind filter)?"""
-        major, minor = (int(part) for part in self.containerd.split(".")[:2])
-        return (major, minor) >= (1, 7) and self.files.exists("C:\\Windows\\System32\\bindfltapi.dll")
+        return self.containerd_release >= (1, 7) and self.files.exists("C:\\Windows\\System32\\bindfltapi.dll")
 
     def admits(self, protocol: str, port: int) -> bool:
         """Whether the firewall of a Windows machine lets an inbound packet through."""
