@@ -7,13 +7,14 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 KUBERNETES := 1.36.3 1.32.2
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 
-.PHONY: help demo test test-browser test-real prove bench lint format lock clean
+.PHONY: help demo test test-browser test-real fidelity prove bench lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       verify a simulated hybrid cluster, from start to verdict"
 	@echo "make test       lint and every fast test"
 	@echo "make test-real  tests against the real Kubernetes programs (needs Go the first time)"
+	@echo "make fidelity   Kubernetes' own e2e.test judges the simulated nodes; writes docs/sandbox-fidelity.md"
 	@echo "make prove      every fault of the sandbox is noticed by whom it concerns, and by nobody else"
 	@echo "make test-browser  report and dashboard in a real browser (Chromium)"
 	@echo "make bench      ratios and footprints"
@@ -62,6 +63,10 @@ test-real: test-browser
 	  $(BIN)/python tools/real_programs.py --kubernetes $$version $(CONTROL_PLANE) >/dev/null; done
 	@$(BIN)/python tools/real_programs.py --kubernetes $(firstword $(KUBERNETES)) e2e.test >/dev/null
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/real
+
+# Half an hour: Kubernetes' own tests say how far the simulated nodes are like Windows.
+fidelity: $(VENV)/.dev
+	@$(BIN)/python tools/fidelity.py --kubernetes $(firstword $(KUBERNETES)) --output docs/sandbox-fidelity.md
 
 prove: $(VENV)/.run
 	@$(BIN)/winready sandbox prove --category Core.Network
