@@ -11,7 +11,7 @@ from winready.spec.versions import Version
 from winready.upstream.flags import Invocation, arguments, focus
 from winready.upstream.mapping import load_mapping
 from winready.upstream.output import Follower, Seen
-from winready.upstream.shards import Selected, split
+from winready.upstream.shards import Selected, at_once, split
 
 SUITE = "Kubernetes e2e suite"
 
@@ -66,6 +66,10 @@ def test_serial_specs_run_after_the_others_and_disruptive_ones_alone() -> None:
     assert split([], 4) == []
     assert len(split(specs[:1], 8)[0]) == 1
     assert all(shard.deadline > shard.expected for stage in stages for shard in stage)
+
+
+def test_small_clusters_get_fewer_processes() -> None:
+    assert [at_once(nodes) for nodes in (0, 1, 2, 50)] == [4, 4, 8, 8]
 
 
 NEW = """  I1116 e2e.go:109] Starting e2e run "aec0d621-129c-4c85-b7fd-e764f12fee5b" on Ginkgo node 1

@@ -74,6 +74,7 @@ def test_every_end_of_a_test_has_its_meaning(run: Upstream, make_e2e: MakeE2e, k
     document = run(
         program,
         "--steer-by-taint",
+        *("--shards", "4"),
         *requirements(
             HYBRID,
             "core.network.linux-to-windows-pod-ip",
@@ -167,6 +168,10 @@ def test_both_engines_agree_or_nothing_passes(run: Upstream, make_e2e: MakeE2e) 
     assert disputed["outcome"] == "failed"
     assert "the two verifiers disagree: winready's check passed, upstream failed" in disputed["reason"]
     assert document["exit_code"] == 1
+    assert f"check {HYBRID}" in document["said"]
+    # Checks leave nothing in the cluster that upstream tests would wait for or trip over.
+    seen = [json.loads(line) for line in (program.parent / "found.jsonl").read_text().splitlines()]
+    assert not [name for names in seen for name in names if name.startswith("winready-")]
 
 
 def test_sigterm_keeps_what_was_finished_and_leaves_nothing(run: Upstream, make_e2e: MakeE2e, kubeconfig: str) -> None:

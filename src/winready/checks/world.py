@@ -48,6 +48,10 @@ class World:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Follow nothing any more; what was seen stays known."""
         await self.fixtures.stop()
         await self._stack.aclose()
 

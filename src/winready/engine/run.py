@@ -217,6 +217,10 @@ class Run:
                 await asyncio.gather(checking, stop, return_exceptions=True)
         upstream = [item for item in running if item.upstream]
         if upstream and self._prepared is not None:
+            if native:
+                # Some tests fill the cluster, or wait until no pod is pending in it.
+                await world.close()
+                await self._remove_everything()
             await self._run_upstream(upstream, self._prepared, world)
 
     async def _run_upstream(self, items: Sequence[Planned], prepared: Prepared, world: World) -> None:
@@ -301,17 +305,20 @@ class Run:
 
     async def _clean_up(self, world: World) -> list[str]:
         start = time.monotonic()
+        left = await self._remove_everything() + world.leftovers
+        seconds = round(time.monotonic() - start, 3)
+        self._tell(events.CleanedUp(at_s=self._now(), leftovers=left, seconds=seconds))
+        return left
+
+    async def _remove_everything(self) -> list[str]:
+        """Remove what the run has made; what is still there."""
         timing = self.options.settings.timing
-        left = await clean_up(
+        return await clean_up(
             self.client,
             run_id=self.options.settings.run_id,
             patience=max(timing.deadline(CLEANUP_SECONDS), 30.0),
             pause=max(timing.wall(timing.table.poll), 0.05),
         )
-        left += world.leftovers
-        seconds = round(time.monotonic() - start, 3)
-        self._tell(events.CleanedUp(at_s=self._now(), leftovers=left, seconds=seconds))
-        return left
 
     def _conclude(self, inventory: Inventory | None, world: World | None, leftovers: list[str]) -> None:
         results = [self._results[item.id] for item in self.requirements if item.id in self._results]

@@ -30,7 +30,6 @@ from winready.upstream.suite import Result
 
 Engine = Literal["native", "upstream", "both"]
 Steering = Literal["policy", "taint", ""]
-SHARDS = 4
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,8 @@ class UpstreamOptions:
     """Where its output and reports go."""
     provider: str = "skeleton"
     steer_by_taint: bool = False
-    parallel: int = SHARDS
+    parallel: int | None = None
+    """Processes at the same time; None for as many as the cluster's Windows nodes allow."""
     cases: dict[str, Case] = field(default_factory=dict)
     """Test cases of a foreign specification by requirement, instead of our own mapping."""
     echo: Callable[[bytes], object] | None = None

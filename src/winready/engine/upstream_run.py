@@ -13,7 +13,7 @@ from winready.cluster import steering
 from winready.cluster.errors import ClusterError
 from winready.cluster.namespaces import Namespace
 from winready.engine.upstream import Prepared
-from winready.upstream.shards import Selected
+from winready.upstream.shards import Selected, at_once
 from winready.upstream.suite import Order, Result, Suite
 from winready.upstream.witness import Sort, call_witnesses, unproven, vouched, vouchers
 
@@ -36,7 +36,7 @@ async def run_upstream(
         specs=tuple(specs),
         folder=prepared.options.folder,
         provider=prepared.options.provider,
-        parallel=prepared.options.parallel,
+        parallel=prepared.options.parallel or at_once(sum(node.windows for node in world.nodes.values())),
         echo=prepared.options.echo,
         non_blocking_taints=(steering.TAINT,) if prepared.steering == "taint" else (),
     )

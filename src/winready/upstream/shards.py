@@ -11,6 +11,8 @@ from dataclasses import dataclass
 SETUP_S = 300.0
 LEAST_PATIENCE_S = 900.0
 PATIENCE = 3.0
+PER_NODE, MOST = 4, 8
+"""A Windows node starts about four pods at a time; every process costs this machine seconds of CPU."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Shard:
     def expected(self) -> float:
         """Wall seconds on a healthy cluster."""
         return sum(spec.expected_s for spec in self.specs)
+
+
+def at_once(windows_nodes: int) -> int:
+    """How many processes a cluster of that size bears at the same time."""
+    return min(MOST, PER_NODE * max(windows_nodes, 1))
 
 
 def split(selected: Iterable[Selected], parallel: int) -> list[list[Shard]]:
