@@ -96,7 +96,7 @@ def test_whole_proofs_pass_with_evidence_and_steering_comes_and_goes(
     assert outcomes(document) == {HOSTPATH: "passed", SLICES: "passed", "core.storage.shared-files": "blocked"}, found
     assert "instead of three that read and write at once" in found["core.storage.shared-files"]["reason"]
     steered = found[SLICES]["evidence"]
-    assert steered["facts"]["upstream"] == {"program": f"e2e.test v{KUBERNETES}", "steering": "policy"}
+    assert steered["facts"]["upstream"] == {"program": f"e2e.test v{KUBERNETES}", "steering": "policy", "shown": "all"}
     assert {pod["os"] for pod in steered["pods"]} == {"windows"}
     assert any(pod["build"] == "10.0.20348" for pod in steered["pods"])
     assert all(probe["ok"] for probe in steered["probes"])

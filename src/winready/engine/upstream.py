@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -136,52 +136,64 @@ async def prepare(client: Client, options: UpstreamOptions, inventory: Inventory
 def judge_upstream(planned: Planned, prepared: Prepared, results: Mapping[str, Result]) -> RequirementResult:
     """What the results of its tests mean for a requirement."""
     mine = [results[name] for name in planned.upstream]
-    evidence = _evidence(mine, prepared)
-    outcome, reason, next_step, observed = _meaning(planned, prepared, mine)
+    meaning = _meaning(planned, prepared, mine)
+    evidence = _evidence(mine, prepared, meaning.shown)
     return RequirementResult(
         id=planned.id,
         category=planned.category,
         level=planned.level,
-        outcome=outcome,
-        reason=reason,
-        next_step=next_step,
-        expected="the upstream tests pass, in Windows containers" if outcome == "failed" else "",
-        observed=observed,
+        outcome=meaning.outcome,
+        reason=meaning.reason,
+        next_step=meaning.next_step,
+        expected="the upstream tests pass, in Windows containers" if meaning.outcome == "failed" else "",
+        observed=meaning.observed,
         duration_s=round(sum(result.seconds for result in mine), 3),
         verifier="upstream",
         evidence=evidence,
     )
 
 
-def _meaning(planned: Planned, prepared: Prepared, mine: list[Result]) -> tuple[Outcome, str, str, str]:
+class Meaning(NamedTuple):
+    """What test results say about a requirement."""
+
+    outcome: Outcome
+    reason: str
+    next_step: str = ""
+    observed: str = ""
+    shown: str = "nothing"
+    """How much of the requirement the tests have shown."""
+
+
+def _meaning(planned: Planned, prepared: Prepared, mine: list[Result]) -> Meaning:
     for result in mine:
         if result.status == "failed":
             words = f"the upstream test {result.text!r} failed: {_headline(result.message)}"
-            return "failed", words, f"its output is in {result.log}", bounded(result.message)
+            return Meaning("failed", words, f"its output is in {result.log}", bounded(result.message))
     impostors = [pod.impostor for result in mine for pod in result.pods if pod.impostor]
     if impostors:
         step = "look at the container runtime and at webhooks that set a runtimeClass on that node"
-        return "failed", impostors[0], step, ""
+        return Meaning("failed", impostors[0], step)
     for result in mine:
         match result.status:
             case "skipped":
                 why = result.message.partition("\n")[0] or prepared.table.tests[result.name].skips or "no reason given"
                 reason = f"the upstream test {result.text!r} skipped itself: {bounded(why, 300)}"
-                return "blocked", reason, "meet what it asks for, or use --engine native", ""
+                return Meaning("blocked", reason, "meet what it asks for, or use --engine native")
             case "unfinished":
                 reason = f"the upstream test {result.text!r} did not finish: {result.message}"
-                return "blocked", reason, f"its output is in {result.log}" if result.log else "run again", ""
+                return Meaning("blocked", reason, f"its output is in {result.log}" if result.log else "run again")
             case "crashed":
                 step = f"all it said is in {result.log}"
-                return "error", f"the upstream test {result.text!r} gave no result: {result.message}", step, ""
+                return Meaning("error", f"the upstream test {result.text!r} gave no result: {result.message}", step)
         if objection := _objection(result, prepared):
-            return "blocked", objection, "look at the pods in the evidence; --engine native places its own", ""
+            step = "look at the pods in the evidence; --engine native places its own"
+            return Meaning("blocked", objection, step)
     if planned.upstream_full:
         nodes = sorted({pod.fact.node for result in mine for pod in result.pods if pod.fact.build})
-        return "passed", f"shown by upstream tests on {', '.join(nodes)}", "", ""
+        return Meaning("passed", f"shown by upstream tests on {', '.join(nodes)}", shown="all")
     open_points = "; ".join(planned.unproven)
     reason = f"upstream tests show a part of it only ({len(mine)} passed). Unproven: {open_points}"
-    return "blocked", reason, "--engine both lets winready's own check complete it", ""
+    return Meaning("blocked", reason, "--engine both lets winready's own check complete it", shown="a part")
 
 
 def _objection(result: Result, prepared: Prepared) -> str:
@@ -202,7 +214,7 @@ def _objection(result: Result, prepared: Prepared) -> str:
     return ""
 
 
-def _evidence(results: Iterable[Result], prepared: Prepared) -> Evidence:
+def _evidence(results: Iterable[Result], prepared: Prepared, shown: str) -> Evidence:
     evidence = Evidence()
     program = f"e2e.test {prepared.binary.full_version}"
     for result in results:
@@ -218,14 +230,15 @@ def _evidence(results: Iterable[Result], prepared: Prepared) -> Evidence:
                 seconds=round(result.seconds, 3),
             )
         )
-    evidence.fact("upstream", {"program": program, "steering": prepared.steering or "none"})
+    evidence.fact("upstream", {"program": program, "steering": prepared.steering or "none", "shown": shown})
     return evidence
 
 
 def combine(native: RequirementResult, upstream: RequirementResult) -> RequirementResult:
     """One result of two verifiers. They must agree; what upstream cannot judge is left to the native check."""
     outcomes = (native.outcome, upstream.outcome)
-    agreement = "agree" if native.outcome == upstream.outcome else "native only"
+    in_part = native.outcome == "passed" and upstream.evidence.facts.get("upstream", {}).get("shown") == "a part"
+    agreement = "agree" if native.outcome == upstream.outcome else "agree in part" if in_part else "native only"
     outcome, reason, step = native.outcome, native.reason, native.next_step
     if "failed" in outcomes and "passed" in outcomes:
         agreement, outcome = "disagree", "failed"
@@ -251,6 +264,8 @@ def combine(native: RequirementResult, upstream: RequirementResult) -> Requireme
     )
     if outcome == "passed" and agreement == "agree":
         reason = f"{native.reason}; upstream tests agree"
+    elif outcome == "passed" and agreement == "agree in part":
+        reason = f"{native.reason}; upstream tests agree as far as they reach"
     elif outcome == "passed":
         reason = f"{native.reason}; upstream does not judge it ({upstream.reason.partition('. Unproven')[0]})"
     return msgspec.structs.replace(

@@ -22,10 +22,20 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+AGREEMENTS = {
+    "agree": "upstream agrees",
+    "agree in part": "upstream agrees as far as it reaches",
+    "native only": "upstream cannot tell",
+}
+
+
 def result_line(result: RequirementResult) -> str:
     """One finished requirement."""
     text = f"{MARKS[result.outcome]} {result.id:<48} {result.outcome:<14} {duration(result.duration_s):>8}"
-    return text if result.outcome == "passed" else f"{text}  {_short(result.reason)}"
+    if result.outcome != "passed":
+        return f"{text}  {_short(result.reason)}"
+    agreement = result.evidence.facts.get("agreement", {}).get("verdict")
+    return f"{text}  {AGREEMENTS.get(agreement, agreement)}" if agreement else text
 
 
 def check_line(result: RequirementResult) -> str:

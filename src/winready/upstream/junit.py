@@ -42,6 +42,11 @@ class Case:
     suite_node: bool
     """A node such as BeforeSuite: no test, whatever its status."""
 
+    @property
+    def skipped_itself(self) -> bool:
+        """Whether it began and gave a reason not to go on; what was not selected or not come to gives none."""
+        return self.status == "skipped" and self.message not in ("", "skipped")
+
 
 class Bounded:
     """Text of any length, kept as a head and a tail."""

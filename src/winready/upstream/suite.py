@@ -128,17 +128,18 @@ class Suite:
                 self.results[spec.name] = Result(spec.name, spec.text, "crashed", error.message)
             return
         for text, spec in by_text.items():
-            self.results[spec.name] = _result(spec, text, ended, watcher, log)
+            seen = ended.follower.seen.get(text)
+            pods = watcher.in_namespaces(seen.namespaces) if seen else []
+            base = Result(spec.name, spec.text, "unfinished", log=str(log), pods=tuple(replace(pod) for pod in pods))
+            self.results[spec.name] = put_together(base, text, ended)
 
 
-def _result(spec: Selected, text: str, ended: Ended, watcher: Watcher, log: Path) -> Result:
-    seen = ended.follower.seen.get(text)
-    pods = tuple(replace(pod) for pod in watcher.in_namespaces(seen.namespaces)) if seen else ()
-    base = Result(spec.name, spec.text, "unfinished", log=str(log), pods=pods)
-    case = ended.cases.get(text)
+def put_together(base: Result, text: str, ended: Ended) -> Result:
+    """How a spec ended, from the report of its process, from what was heard of it, and from how the process ended."""
+    seen, case = ended.follower.seen.get(text), ended.cases.get(text)
     if case is not None and ended.stopped and case.state in ("interrupted", "aborted"):
         return replace(base, message="the run was stopped while it was at it", seconds=case.seconds)
-    if case is not None and (case.status != "skipped" or (seen is not None and seen.status == "skipped")):
+    if case is not None and (case.status != "skipped" or case.skipped_itself):
         return replace(base, status=case.status, message=case.message, seconds=case.seconds)
     if seen is not None and seen.status is not None:
         # The report was not written, or not to the end; what was heard while it ran still counts.
@@ -149,8 +150,11 @@ def _result(spec: Selected, text: str, ended: Ended, watcher: Watcher, log: Path
         return replace(
             base, message=f"e2e.test was at it when {ended.why}" if seen else f"{ended.why}, before it began"
         )
+    if case is not None and ended.exit_code != 0:
+        # Ginkgo, out of time, reports what it did not come to as skipped.
+        return replace(base, message=f"e2e.test ended with exit code {ended.exit_code} before it began")
     if case is not None:
-        return replace(base, status="skipped", message=case.message or "e2e.test did not run it")
+        return replace(base, status="skipped", message="e2e.test did not run it")
     tail = bounded(ended.last_words.strip()[-600:])
     return replace(base, status="crashed", message=f"e2e.test ended with exit code {ended.exit_code}: {tail}")
 
