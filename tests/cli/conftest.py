@@ -23,6 +23,7 @@ class CommandLine:
     """Runs ``winready`` and starts sandboxes."""
 
     runtime: Path
+    cwd: Path | None = None
 
     def environment(self, **more: str) -> dict[str, str]:
         """No kubeconfig and no artifacts folder of the machine gets in."""
@@ -34,6 +35,7 @@ class CommandLine:
         return subprocess.run(
             [sys.executable, "-m", "winready", *arguments],
             env=self.environment(**environment),
+            cwd=self.cwd,
             capture_output=True,
             text=True,
             timeout=110,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,10 +112,11 @@ def test_a_folder_runs_from_the_command_line(
     command_line: CommandLine, kubeconfig: str, folder: Path, tmp_path: Path, make_e2e: MakeE2e
 ) -> None:
     program = make_e2e({MOUNTS: PASSES})
-    result = command_line(
-        *["run", "--kubeconfig", kubeconfig, "--time-scale", SPEED, "--e2e-binary", str(program), "-o", "json"],
-        *["--test-directory", str(folder), "--provider", "local", "--verbose"],
-        ARTIFACTS=str(tmp_path / "artifacts"),
+    # As op-readiness is used: e2e.test is in the folder where one stands, and all paths are relative.
+    result = replace(command_line, cwd=program.parent)(
+        *["run", "--kubeconfig", kubeconfig, "--time-scale", SPEED, "-o", "json"],
+        *["--test-directory", f"../{folder.name}", "--provider", "local", "--verbose"],
+        ARTIFACTS="../artifacts",
     )
     document = json.loads(result.stdout)
     outcomes = {item["id"]: item["outcome"] for item in document["requirements"]}

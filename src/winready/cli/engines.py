@@ -75,7 +75,8 @@ def upstream_options(
     from winready.upstream.binary import BinaryError, inspect, list_specs
     from winready.upstream.foreign import counted_twice
 
-    path: Path = given["e2e_binary"] or _cached(target)
+    path: Path = given["e2e_binary"] or _beside(cases) or _cached(target)
+    listing = None
     try:
         binary = asyncio.run(inspect(path))
         if cases is not None:
@@ -85,7 +86,8 @@ def upstream_options(
     except BinaryError as error:
         fail(error.message, error.remedy)
     return UpstreamOptions(
-        binary=path,
+        binary=binary,
+        listing=listing,
         folder=folder,
         provider=given["provider"],
         steer_by_taint=given["steer_by_taint"],
@@ -97,6 +99,12 @@ def upstream_options(
 
 def _show(output: bytes) -> None:
     click.echo(output.decode("utf-8", errors="replace"), nl=False, err=True)
+
+
+def _beside(cases: Folder | None) -> Path | None:
+    """Where op-readiness looks for e2e.test unless told otherwise."""
+    path = Path("e2e.test")
+    return path if cases is not None and path.is_file() else None
 
 
 def _cached(target: Target) -> Path:

@@ -20,9 +20,10 @@ from winready.cluster.steering import served_version
 from winready.engine.outcomes import Outcome, RequirementResult
 from winready.engine.plan import Assignment, Planned
 from winready.spec.versions import Version
-from winready.upstream.binary import Binary, inspect, list_specs, misfit
+from winready.upstream.binary import Binary, list_specs, misfit
 from winready.upstream.drift import Finding, compare
 from winready.upstream.foreign import Case, resolve
+from winready.upstream.listing import Listing
 from winready.upstream.mapping import Mapping as Table
 from winready.upstream.mapping import load_mapping
 from winready.upstream.shards import Selected
@@ -36,13 +37,15 @@ Steering = Literal["policy", "taint", ""]
 class UpstreamOptions:
     """What the operator decided about e2e.test."""
 
-    binary: Path
+    binary: Binary
     folder: Path
     """Where its output and reports go."""
     provider: str = "skeleton"
     steer_by_taint: bool = False
     parallel: int | None = None
     """Processes at the same time; None for as many as the cluster's Windows nodes allow."""
+    listing: Listing | None = None
+    """The specs of the binary, where they are known already."""
     cases: dict[str, Case] = field(default_factory=dict)
     """Test cases of a foreign specification by requirement, instead of our own mapping."""
     echo: Callable[[bytes], object] | None = None
@@ -109,9 +112,9 @@ class Prepared:
 
 
 async def prepare(client: Client, options: UpstreamOptions, inventory: Inventory) -> Prepared:
-    """Ask e2e.test what it is and has, and the cluster how pods can be steered."""
-    binary = await inspect(options.binary)
-    listing = await list_specs(binary)
+    """Ask e2e.test what it has, and the cluster how pods can be steered."""
+    binary = options.binary
+    listing = options.listing or await list_specs(binary)
     cluster = Version.parse(inventory.version)
     complaints: dict[str, str] = {}
     if options.cases:

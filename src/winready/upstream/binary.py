@@ -42,7 +42,7 @@ class Binary:
 
 async def inspect(path: Path) -> Binary:
     """Ask a program for its version."""
-    _require_program(path)
+    path = _program(path)
     code, output = await _ask(path, ["--version"])
     match = _VERSION.search(output)
     if code != 0 or match is None:
@@ -51,11 +51,13 @@ async def inspect(path: Path) -> Binary:
     return Binary(path, match[0])
 
 
-def _require_program(path: Path) -> None:
+def _program(path: Path) -> Path:
     if not path.is_file():
         raise BinaryError(f"there is no file {path}", "'winready upstream fetch' gets e2e.test")
     if not os.access(path, os.X_OK):
         raise BinaryError(f"{path} cannot be executed", f"chmod +x {path}")
+    # It is going to run in folders of its own.
+    return path.absolute()
 
 
 async def list_specs(binary: Binary) -> Listing:

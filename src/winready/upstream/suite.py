@@ -93,7 +93,7 @@ class Suite:
         return run_id in self._run_ids
 
     async def _run_shard(self, shard: Shard, kubeconfig: Path, watcher: Watcher) -> None:
-        folder = self.order.folder / shard.name
+        folder = (self.order.folder / shard.name).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         by_text = {plain(spec.text): spec for spec in shard.specs}
         call = Invocation(
