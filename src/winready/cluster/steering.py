@@ -9,10 +9,12 @@ everybody's new pods, hence only with the operator's word.
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 from winready.cluster.client import Client, Object
-from winready.cluster.errors import ApiError, ClusterError, NotFound
+from winready.cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from winready.cluster.resources import NAMESPACES, NODES, PODS, Resource
 from winready.cluster.settings import RUN_LABEL, Settings
 
@@ -20,6 +22,9 @@ GROUP = "admissionregistration.k8s.io"
 VERSIONS = ("v1", "v1beta1", "v1alpha1")
 TAINT = "winready.io/steer"
 E2E_NAMESPACES = {"matchExpressions": [{"key": "e2e-run", "operator": "Exists"}]}
+WRITES = 20
+"""How often a write is tried that others keep overtaking: kubelets and controllers write to nodes all the time."""
+Taints = list[dict[str, Any]]
 PROBE_IMAGE = "registry.k8s.io/pause:3.10.2"
 
 CONDITIONS = {
@@ -128,31 +133,42 @@ async def probe_namespace(client: Client, settings: Settings) -> str:
 
 async def taint_linux(client: Client, value: str) -> list[str]:
     """Keep new pods off the Linux nodes; returns the nodes that were tainted."""
-    changed = []
-    for node in await client.list(NODES, labels="kubernetes.io/os=linux"):
-        taints = [item for item in node["spec"].get("taints") or [] if item["key"] != TAINT]
-        taints.append({"key": TAINT, "value": value, "effect": "NoSchedule"})
-        await _write_taints(client, node, taints)
-        changed.append(node["metadata"]["name"])
-    return changed
+    taint = {"key": TAINT, "value": value, "effect": "NoSchedule"}
+    nodes = await client.list(NODES, labels="kubernetes.io/os=linux")
+    return [
+        node["metadata"]["name"]
+        for node in nodes
+        if await _change_taints(client, node, lambda old: [item for item in old if item["key"] != TAINT] + [taint])
+    ]
 
 
 async def remove_taints(client: Client, value: str | None = None) -> list[str]:
     """Take the taint away again (``None``: whichever run put it there); returns the nodes that had it."""
-    changed = []
-    for node in await client.list(NODES):
-        taints = node["spec"].get("taints") or []
-        left = [item for item in taints if item["key"] != TAINT or (value is not None and item.get("value") != value)]
-        if len(left) != len(taints):
-            await _write_taints(client, node, left)
-            changed.append(node["metadata"]["name"])
-    return changed
+
+    def without(old: Taints) -> Taints:
+        return [item for item in old if item["key"] != TAINT or (value is not None and item.get("value") != value)]
+
+    nodes = await client.list(NODES)
+    return [node["metadata"]["name"] for node in nodes if await _change_taints(client, node, without)]
 
 
-async def _write_taints(client: Client, node: Object, taints: list[dict[str, Any]]) -> None:
-    metadata = node["metadata"]
-    patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"taints": taints or None}}
-    await client.patch(NODES, metadata["name"], patch)
+async def _change_taints(client: Client, node: Object, change: Callable[[Taints], Taints]) -> bool:
+    """Write a node's taints, over again while others write to the node too; says whether there was anything to do."""
+    name = node["metadata"]["name"]
+    for attempt in itertools.count(1):
+        old = node["spec"].get("taints") or []
+        if (new := change(old)) == old:
+            break
+        patch = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": new or None}}
+        try:
+            await client.patch(NODES, name, patch)
+        except Conflict:
+            if attempt == WRITES:
+                raise
+            node = await client.get(NODES, name)
+        else:
+            return True
+    return False
 
 
 async def leftovers(client: Client, run_id: str | None) -> list[str]:
