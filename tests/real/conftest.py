@@ -36,7 +36,7 @@ class Kubectl:
         """The words of a call."""
         return [str(self.program), "--cache-dir", str(Path(self.environment["HOME"]) / "cache"), *arguments]
 
-    def __call__(self, *arguments: str, stdin: str = "", timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *arguments: str, stdin: str = "", timeout: float = 180) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             self.command(*arguments),
             input=stdin,
@@ -80,7 +80,7 @@ def winready(runtime: Path, *arguments: str, **environment: str) -> subprocess.C
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "winready", *arguments]
     env = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), **environment}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=800, check=False)
 
 
 def programs(version: str) -> Path:

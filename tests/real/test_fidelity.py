@@ -31,13 +31,13 @@ QUICK = [
 ]
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)
 async def test_a_quick_part_of_sig_windows_passes_on_our_nodes(
     clusters: Callable[[str], Cluster], tmp_path: Path
 ) -> None:
     binary = await inspect(ensure(KUBERNETES, ["e2e.test"]) / "e2e.test")
     cluster = await asyncio.to_thread(clusters, KUBERNETES)
-    call = Invocation(Path(cluster.kubeconfig), tmp_path, QUICK, deadline=300)
+    call = Invocation(Path(cluster.kubeconfig), tmp_path, QUICK, deadline=700)
     ended = await run_process(
         binary, call, tmp_path / "log", lambda _: None, stopping=asyncio.Event(), started=lambda _: None
     )

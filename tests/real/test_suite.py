@@ -43,7 +43,7 @@ def both(one: Cluster, other: Cluster, folder: Path, *selection: str) -> tuple[d
         return first.result(), second.result()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("version", [KUBERNETES, OLDER])
 def test_healthy_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, version: str) -> None:
     embedded, real = both(clusters(EMBEDDED), clusters(version), tmp_path, "--profile", "core", "--allow-disruptive")
@@ -52,7 +52,7 @@ def test_healthy_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, ver
     assert "passed" in real.values()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("category", FAULTS_BY_CATEGORY)
 def test_broken_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, category: str) -> None:
     fault = FAULTS[FAULTS_BY_CATEGORY[category]]

@@ -85,7 +85,7 @@ def left_behind(kubectl: Kubectl) -> str:
     return namespaces + policies
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_whole_proofs_pass_with_evidence_and_steering_comes_and_goes(
     real: Cluster, real_kubectl: Kubectl, e2e: Path, tmp_path: Path
 ) -> None:
@@ -104,7 +104,7 @@ def test_whole_proofs_pass_with_evidence_and_steering_comes_and_goes(
     assert left_behind(real_kubectl) == ""
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_focus_that_matches_nothing_is_blocked_and_drift_names_the_test(
     real: Cluster, e2e: Path, renamed: Path, tmp_path: Path
 ) -> None:
@@ -129,7 +129,7 @@ def test_a_focus_that_matches_nothing_is_blocked_and_drift_names_the_test(
     assert unchanged.returncode == 0, unchanged.stdout
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_steering_touches_the_chosen_namespaces_alone(real: Cluster, real_kubectl: Kubectl) -> None:
     def selector(namespace: str) -> str:
         pod = "run p --image=registry.k8s.io/pause:3.10.2 --dry-run=server -o jsonpath={.spec.nodeSelector} -n"
@@ -158,7 +158,7 @@ def test_steering_touches_the_chosen_namespaces_alone(real: Cluster, real_kubect
     assert left_behind(real_kubectl) == ""
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_sigterm_ends_it_and_leaves_no_namespace(
     real: Cluster, real_kubectl: Kubectl, e2e: Path, tmp_path: Path
 ) -> None:
