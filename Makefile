@@ -69,7 +69,7 @@ fidelity: $(VENV)/.dev
 	@$(BIN)/python tools/fidelity.py --kubernetes $(firstword $(KUBERNETES)) --output docs/sandbox-fidelity.md
 
 prove: $(VENV)/.run
-	@$(BIN)/winready sandbox prove --category Core.Network
+	@$(BIN)/winready sandbox prove
 
 bench: $(VENV)/.dev
 	@set -e; for bench in bench/bench_*.py; do $(BIN)/python $$bench; done

@@ -8,8 +8,9 @@ from winready.checks.fixtures import SHARED, Service
 from winready.checks.world import World
 from winready.cluster.client import Object
 from winready.cluster.commands import Os
+from winready.cluster.errors import ExecFailed
 from winready.cluster.evidence import Evidence
-from winready.cluster.failures import CheckFailed
+from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.inventory import Node
 from winready.cluster.namespaces import Namespace
 from winready.cluster.pods import Pod, pinned, pod_object, pod_spec
@@ -17,6 +18,8 @@ from winready.cluster.probes import Prober
 from winready.cluster.resources import PODS
 from winready.cluster.settings import Settings
 from winready.cluster.timing import Table, Timing
+
+IMPOSTOR_STEP = "look at the container runtime and at webhooks that set a runtimeClass on that node"
 
 
 class Context:
@@ -78,7 +81,18 @@ class Context:
         """A Windows pod on a node, Ready and proven."""
         spec = pinned(pod_spec("windows", containers, self.settings, [node], volumes=list(volumes)), node)
         await namespace.create(PODS, pod_object(name, spec, self.settings))
-        return self.witnesses([await namespace.ready_pod(name)])[0]
+        try:
+            return self.witnesses([await namespace.ready_pod(name)])[0]
+        except (CheckBlocked, ExecFailed) as trouble:
+            if not (seen := self.world.impostor_on(node)):
+                raise
+            # Most Windows pods cannot even start as Linux containers, or have nothing in them that could say so.
+            raise CheckFailed(
+                f"{trouble}; on that node {seen}",
+                expected="Windows containers on Windows nodes",
+                observed=seen,
+                next_step=IMPOSTOR_STEP,
+            ) from None
 
     def witnesses(self, pods: list[Pod]) -> list[Pod]:
         """Record pods as evidence; one that is not the Windows container it should be makes the check fail."""
@@ -90,6 +104,6 @@ class Context:
                 "; ".join(impostors),
                 expected="Windows containers on Windows nodes",
                 observed=f"{len(impostors)} of {len(pods)} are not",
-                next_step="look at the container runtime and at webhooks that set a runtimeClass on that node",
+                next_step=IMPOSTOR_STEP,
             )
         return pods

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
@@ -14,6 +13,7 @@ from winready.cluster.errors import ClusterError
 from winready.cluster.inventory import Inventory, Node
 from winready.cluster.namespaces import Namespace
 from winready.cluster.settings import Settings
+from winready.cluster.timing import now
 
 
 class World:
@@ -33,7 +33,7 @@ class World:
         """Where checks keep files on Windows nodes."""
         self.leftovers: list[str] = []
         """What could not be removed from nodes."""
-        self.began = time.monotonic()
+        self.began = now()
         self.fixtures = Fixtures(self)
         self.impostors: list[str] = []
         """Containers of upstream tests on Windows nodes that are not Windows, and what gave them away."""
@@ -68,6 +68,12 @@ class World:
     def namespaces(self) -> list[Namespace]:
         """Every namespace made so far."""
         return list(self._namespaces.values())
+
+    def impostor_on(self, node: Node) -> str:
+        """What gave a Linux container on a Windows node away; empty when none was seen there."""
+        return next(
+            (each.impostor_nodes[node.name] for each in self.namespaces if node.name in each.impostor_nodes), ""
+        )
 
     @property
     def windows_pods(self) -> int:

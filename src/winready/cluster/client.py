@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from winready.cluster.errors import AlreadyExists, Conflict, Expired, NotFound
 from winready.cluster.execution import Execution, execute
@@ -13,6 +13,9 @@ from winready.cluster.kubeconfig import Target
 from winready.cluster.resources import NODES, PODS, Resource
 from winready.cluster.transport import CALL_SECONDS, Transport
 from winready.cluster.watch import Event, follow
+
+if TYPE_CHECKING:
+    import aiohttp
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -43,9 +46,9 @@ class Client:
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, target: Target) -> AsyncIterator[Client]:
-        """Open the connection to a target and close it at the end."""
-        async with Transport(target) as transport:
+    async def connect(cls, target: Target, connector: aiohttp.BaseConnector | None = None) -> AsyncIterator[Client]:
+        """Open the connection to a target and close it at the end; ``connector`` replaces TCP."""
+        async with Transport(target, connector) as transport:
             yield cls(transport)
 
     async def version(self) -> dict[str, str]:

@@ -37,6 +37,8 @@ class Namespace:
         """Pods that lost their OS field or selector on the way, and how."""
         self.impostors: dict[str, str] = {}
         """Pods on Windows nodes that are not Windows containers, and what gave them away."""
+        self.impostor_nodes: dict[str, str] = {}
+        """The same by node; of several the last."""
         self.images: set[Used] = set()
         """What containers of Windows pods ran, as their runtime says."""
         self._pods: dict[str, Object] = {}
@@ -130,6 +132,7 @@ class Namespace:
             f"pod {pod.namespace}/{pod.name} on Windows node {pod.node.name} is not a Windows container: "
             f"asked what it is, it answers {answer!r}"
         )
+        self.impostor_nodes[pod.node.name] = self.impostors[pod.name]
         return replace(pod, impostor=self.impostors[pod.name])
 
     async def _follow(self) -> None:

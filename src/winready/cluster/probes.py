@@ -7,10 +7,9 @@ a warm-up window comes first. A connection that works once and then not is a def
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from winready.cluster import commands
@@ -19,7 +18,7 @@ from winready.cluster.evidence import Evidence, Probe, bounded
 from winready.cluster.execution import Execution
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.pods import Pod
-from winready.cluster.timing import Timing
+from winready.cluster.timing import Timing, now
 
 T = TypeVar("T")
 HOLD_ROUNDS = (3, 3, 4)
@@ -61,13 +60,13 @@ class Prober:
         target: str = "",
     ) -> Try:
         """Try every poll interval until it succeeds or ``window`` cluster seconds have passed; records one probe."""
-        start = time.monotonic()
+        start = now()
         end = start + self.timing.deadline(window)
         attempts = 0
         while True:
             attempts += 1
             result = await attempt()
-            if result.ok or (time.monotonic() > end and (attempts >= LEAST_ATTEMPTS or not window)):
+            if result.ok or (now() > end and (attempts >= LEAST_ATTEMPTS or not window)):
                 break
             await self.timing.pause(self.timing.table.poll)
         self.record(title, result, pod, command, expected, target, attempts=attempts, start=start)
@@ -86,8 +85,8 @@ class Prober:
         start: float | None = None,
     ) -> None:
         """Keep a probe as evidence."""
-        now = time.monotonic()
-        start = now if start is None else start
+        end = now()
+        start = end if start is None else start
         self.evidence.probe(
             Probe(
                 title=title,
@@ -101,7 +100,7 @@ class Prober:
                 exit_code=result.execution.exit_code if result.execution else None,
                 attempts=attempts,
                 at_s=round(start - self.began, 3),
-                seconds=round(now - start, 3),
+                seconds=round(end - start, 3),
             )
         )
 
@@ -165,7 +164,7 @@ class Prober:
     async def _hold(
         self, pod: Pod, address: str, port: int, names: Mapping[str, str], what: str, hint: str
     ) -> Counter[str]:
-        start = time.monotonic()
+        start = now()
         wanted = sum(HOLD_ROUNDS)
         seen: Counter[str] = Counter()
         errors: list[str] = []
@@ -205,7 +204,7 @@ class Prober:
     async def _see_everyone(
         self, pod: Pod, address: str, port: int, names: Mapping[str, str], what: str, seen: Counter[str]
     ) -> None:
-        start = time.monotonic()
+        start = now()
         most = len(names) ** 2 + 30
         dialled = 0
         while set(names) - set(seen) and dialled < most:
@@ -229,14 +228,17 @@ class Prober:
             )
 
     async def _dial(self, pod: Pod, address: str, port: int, tries: int) -> commands.Dialled:
+        """Open new connections; who answered may have to be asked again, but what failed has failed."""
+        errors: list[str] = []
         for _ in range(2):
             result = await pod.run(
                 commands.dial(pod.os, address, port, tries), seconds=commands.dial_seconds(tries) + 5
             )
             dialled = commands.read_dial(result.stdout)
+            errors += dialled.errors
             if dialled.understood:
                 break
-        return dialled
+        return replace(dialled, errors=errors)
 
     async def connects(self, pod: Pod, address: str) -> Try:
         """One TCP connection by name or address; the text says how it ended."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,6 +9,7 @@ from winready.cluster.client import Object
 from winready.cluster.errors import ApiError
 from winready.cluster.failures import CheckBlocked
 from winready.cluster.pods import CONTAINER, Pod
+from winready.cluster.timing import now
 
 STAMP_SECONDS = 20.0
 """The kubelet's time stamps are whole seconds: over less than this, our own clock is nearer to the truth."""
@@ -41,7 +41,7 @@ async def usage(pod: Pod, container: str = CONTAINER) -> Usage:
             f"the kubelet of node {pod.node.name} does not answer when asked for statistics: {error.message}",
             next_step=f"'kubectl get --raw /api/v1/nodes/{pod.node.name}/proxy/stats/summary' should answer",
         ) from None
-    read = time.monotonic()
+    read = now()
     found = _container(summary, pod, container)
     cpu, memory = found.get("cpu") or {}, found.get("memory") or {}
     if "usageCoreNanoSeconds" not in cpu or "usageBytes" not in memory:

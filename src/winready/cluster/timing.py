@@ -7,6 +7,7 @@ On a real cluster the scale is 1. On the sandbox it is the sandbox's speed: what
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, fields
 
@@ -61,6 +62,14 @@ class Table:
 
 
 TABLE = Table()
+
+
+def now() -> float:
+    """Seconds on the clock of the running event loop: what spans and deadlines are measured with."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()
 
 
 class Timing:

@@ -40,14 +40,16 @@ class Answer:
 class Transport:
     """The connection to one API server."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, connector: aiohttp.BaseConnector | None = None) -> None:
+        """``connector``: another way to the server than TCP."""
         self.target = target
+        self._connector = connector
         self.credentials = Credentials(target)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=64, keepalive_timeout=30),
+            connector=self._connector or aiohttp.TCPConnector(limit=64, keepalive_timeout=30),
             headers={"User-Agent": f"winready/{__version__}", "Accept": "application/json"},
             trust_env=self.target.proxy_url is None,
             auto_decompress=True,

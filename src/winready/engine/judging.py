@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
 from winready.checks.context import Context
@@ -12,6 +11,7 @@ from winready.checks.world import World
 from winready.cluster.errors import ClusterError
 from winready.cluster.evidence import Evidence
 from winready.cluster.failures import CheckBlocked, CheckFailed, NotApplicable
+from winready.cluster.timing import now
 from winready.engine.outcomes import Outcome, RequirementResult
 from winready.engine.plan import Planned
 
@@ -19,7 +19,7 @@ from winready.engine.plan import Planned
 async def judge_requirement(check: Check, planned: Planned, world: World) -> RequirementResult:
     """Verify one requirement."""
     context = Context(world)
-    start = time.monotonic()
+    start = now()
 
     def finish(
         outcome: Outcome, reason: str, next_step: str = "", expected: str = "", observed: str = ""
@@ -33,7 +33,7 @@ async def judge_requirement(check: Check, planned: Planned, world: World) -> Req
             next_step=next_step,
             expected=expected,
             observed=observed,
-            duration_s=round(time.monotonic() - start, 3),
+            duration_s=round(now() - start, 3),
             started_s=round(start - world.began, 3),
             verifier=planned.verifier,
             evidence=context.evidence,

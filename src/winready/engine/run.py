@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from winready.cluster.inventory import Inventory, take_inventory
 from winready.cluster.rights import missing_rights
 from winready.cluster.secrets import without_secrets
 from winready.cluster.settings import Settings
+from winready.cluster.timing import now
 from winready.engine import events
 from winready.engine.judging import judge_requirement, unjudged
 from winready.engine.outcomes import RequirementResult
@@ -76,7 +76,7 @@ class Run:
         self.requirements: list[Requirement] = select(specification, options.selection)
         if options.settings.timing.scale > 1:
             client.limit_execs(SCALED_EXECS)
-        self._began = time.monotonic()
+        self._began = now()
         self._queue: asyncio.Queue[events.AnyEvent | None] = asyncio.Queue()
         self._stopping = asyncio.Event()
         self._interrupted = False
@@ -283,7 +283,7 @@ class Run:
                 await one(item)
 
     async def _watch_fixture(self, name: str, world: World) -> None:
-        start, pods = time.monotonic(), world.windows_pods
+        start, pods = now(), world.windows_pods
         fixture = world.fixtures.start(name)
         await asyncio.wait([fixture])
         if fixture.cancelled():
@@ -292,7 +292,7 @@ class Run:
             # Every check that needs it meets the same error and accounts for it.
             self._tell(events.FixtureFailed(at_s=self._now(), name=name, reason=str(error) or repr(error)))
             return
-        seconds = round(time.monotonic() - start, 3)
+        seconds = round(now() - start, 3)
         made = world.windows_pods - pods
         self._tell(events.FixtureReady(at_s=self._now(), name=name, seconds=seconds, windows_pods=made))
 
@@ -304,9 +304,9 @@ class Run:
                 self._finish(unjudged(item, "error", error.message, error.remedy))
 
     async def _clean_up(self, world: World) -> list[str]:
-        start = time.monotonic()
+        start = now()
         left = await self._remove_everything() + world.leftovers
-        seconds = round(time.monotonic() - start, 3)
+        seconds = round(now() - start, 3)
         self._tell(events.CleanedUp(at_s=self._now(), leftovers=left, seconds=seconds))
         return left
 
@@ -346,7 +346,7 @@ class Run:
         self._queue.put_nowait(event if clean == text else msgspec.json.decode(clean, type=events.AnyEvent))
 
     def _now(self) -> float:
-        return round(time.monotonic() - self._began, 3)
+        return round(now() - self._began, 3)
 
 
 def plan_run(

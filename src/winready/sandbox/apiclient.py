@@ -17,6 +17,8 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import msgspec
 
+from winready.sandbox.wire import Accept, WireConnector
+
 Object = dict[str, Any]
 PatchKind = Literal["merge", "strategic", "json", "apply"]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED", "SYNCED"]
@@ -100,8 +102,10 @@ class Access:
 class Transport:
     """The connections to one API server, shared by every component of a process."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, inside: Accept | None = None) -> None:
+        """``inside``: the way to an API server of this process."""
         self.server = access.server.rstrip("/")
+        self._inside = inside
         self._tls: ssl.SSLContext | bool = True
         if self.server.startswith("https:"):
             self._tls = ssl.create_default_context(cadata=access.ca)
@@ -113,7 +117,11 @@ class Transport:
     def session(self) -> aiohttp.ClientSession:
         """The session, made on first use because it belongs to the running loop."""
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, ssl=self._tls, keepalive_timeout=30)
+            connector = (
+                aiohttp.TCPConnector(limit=0, ssl=self._tls, keepalive_timeout=30)
+                if self._inside is None
+                else WireConnector(self._inside)
+            )
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
         return self._session
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime
 
 MAX_SPEED = 100.0
 """What ``--speed max`` means: faster than this, scheduling noise of the host drowns the model."""
@@ -17,6 +18,24 @@ HOST_NOISE = 3.0
 """Wall seconds for which a busy host may keep any part of the sandbox waiting."""
 
 
+def monotonic() -> float:
+    """Seconds on the clock of the running event loop, which may be one whose time is virtual."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()
+
+
+def wall_time() -> float:
+    """Seconds since 1970, put forward by as much as the time of the loop is ahead."""
+    return time.time() + monotonic() - time.monotonic()
+
+
+def utc_now() -> datetime:
+    """The same as a date."""
+    return datetime.fromtimestamp(wall_time(), UTC)
+
+
 class Clock:
     """Scaled time of one sandbox."""
 
@@ -24,11 +43,11 @@ class Clock:
         if not 0 < speed <= MAX_SPEED:
             raise ValueError(f"speed must be above 0 and at most {MAX_SPEED:g}, not {speed:g}")
         self.speed = speed
-        self._start = time.monotonic()
+        self._start = monotonic()
 
     def now(self) -> float:
         """Cluster seconds since this clock was made."""
-        return (time.monotonic() - self._start) * self.speed
+        return (monotonic() - self._start) * self.speed
 
     def wall(self, cluster_seconds: float) -> float:
         """How many wall seconds that many cluster seconds take."""

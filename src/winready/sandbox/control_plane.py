@@ -24,6 +24,7 @@ from winready.sandbox.egress import Egress
 from winready.sandbox.pki import Authority, new_key, server_context
 from winready.sandbox.plan import Plan
 from winready.sandbox.plane import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, SERVICE_IP, port_trouble
+from winready.sandbox.wire import Accept
 
 CONTROLLERS = User("system:kube-controller-manager", (AUTHENTICATED,))
 ADDRESS = (MACHINE_IP, 6443)
@@ -65,6 +66,11 @@ class EmbeddedControlPlane:
     def url(self) -> str:
         """Where the API is served."""
         return f"https://{HOST}:{self.port}"
+
+    @property
+    def inside(self) -> Accept:
+        """The way to the API past sockets and TLS."""
+        return self.server.accept
 
     def node_token(self, name: str) -> str:
         """A credential for the kubelet of a node."""

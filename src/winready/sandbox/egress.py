@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from winready.sandbox.streams import Connection
+from winready.sandbox.wire import Accept
 
 Dial = Callable[[str, int], Awaitable[Connection]]
 
@@ -27,18 +28,26 @@ class Egress:
 
     def __init__(self) -> None:
         self._table: dict[tuple[str, int], tuple[str, int]] = {}
+        self._inside: dict[tuple[str, int], Accept] = {}
         self.dial: Dial | None = None
         """Opens connections into the simulated network, for pods and services; raises on failure."""
         self._server: asyncio.AbstractServer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def register(self, ip: str, port: int, host: str, real_port: int) -> None:
-        """From now on that simulated address is served there."""
+    def register(self, ip: str, port: int, host: str, real_port: int, accept: Accept | None = None) -> None:
+        """From now on that simulated address is served there; ``accept`` is the way for parts of this process."""
         self._table[ip, port] = (host, real_port)
+        if accept is not None:
+            self._inside[ip, port] = accept
 
     def unregister(self, ip: str, port: int) -> None:
         """The address answers no more."""
         self._table.pop((ip, port), None)
+        self._inside.pop((ip, port), None)
+
+    def inside(self, ip: str, port: int) -> Accept | None:
+        """The way to whoever serves an address in this process, past sockets and TLS."""
+        return self._inside.get((ip, port))
 
     def resolve(self, ip: str, port: int) -> tuple[str, int]:
         """The real host and port behind a simulated address; raises `NoRoute`."""

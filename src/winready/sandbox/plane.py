@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from winready.sandbox.api.identity import MASTERS, User
 from winready.sandbox.state import StateError
+from winready.sandbox.wire import Accept
 
 HOST = "127.0.0.1"
 SERVICE_IP = "10.96.0.1"
@@ -43,6 +44,10 @@ class ControlPlane(Protocol):
     @property
     def url(self) -> str:
         """Where the API is served."""
+
+    @property
+    def inside(self) -> Accept | None:
+        """The way to it for parts of the same process, if that is where it is."""
 
     @property
     def address(self) -> tuple[str, int]:

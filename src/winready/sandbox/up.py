@@ -64,16 +64,17 @@ class LazyPrograms(Mapping[str, Program]):
 class Sandbox:
     """One simulated cluster; entering it starts everything, leaving it stops everything."""
 
-    def __init__(self, plan: Plan, place: Place, stopping: asyncio.Event | None = None) -> None:
+    def __init__(self, plan: Plan, place: Place | None = None, stopping: asyncio.Event | None = None) -> None:
+        """``place``: where others find it; without one it is known to this process alone."""
         self.plan = plan
-        self.place = place
+        self._place = place
         self.stopping = stopping or asyncio.Event()
         self.clock = Clock(plan.speed)
         self.egress = Egress()
         self.authority = Authority()
         self.control_plane: ControlPlane
         if plan.control_plane:
-            self.control_plane = RealControlPlane(plan, self.egress, self.authority, place.control_plane)
+            self.control_plane = RealControlPlane(plan, self.egress, self.authority, self.place.control_plane)
         else:
             self.control_plane = EmbeddedControlPlane(plan, self.clock, self.egress, self.authority)
         self.fabric = Fabric(self.clock)
@@ -104,6 +105,13 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._close()
+
+    @property
+    def place(self) -> Place:
+        """Where others find it."""
+        if self._place is None:
+            raise RuntimeError("this sandbox is known to its own process alone")
+        return self._place
 
     @property
     def embedded(self) -> EmbeddedControlPlane:
@@ -148,15 +156,16 @@ class Sandbox:
     async def _start(self) -> None:
         await self.control_plane.start(self.plan.port)
         url, ca = self.control_plane.url, self.authority.certificate
-        self._transport = Transport(Access(url, ca.decode()))
+        self._transport = Transport(Access(url, ca.decode()), self.control_plane.inside)
         token = self.control_plane.token(SANDBOX)
         self._api = ApiClient(self._transport, token=token, agent="winready-sandbox")
         self._join_network()
         self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
         await self._start_nodes(self._transport)
         await addons.install(self._api, version=self.control_plane.version, domain=self.fabric.domain)
-        self._write_kubeconfig()
-        await self.control.start(self.place.control)
+        if self._place is not None:
+            self._write_kubeconfig()
+            await self.control.start(self._place.control)
 
     def _join_network(self) -> None:
         """Give the control plane an address that pods can call, and a way to call them."""
@@ -280,6 +289,9 @@ class Sandbox:
             raise StateError(str(error)) from None
 
     async def _settle(self, request: dict[str, Any]) -> bool:
+        return await self.settled()
+
+    async def settled(self) -> bool:
         """Wait until every node reaches cluster DNS, the last thing that a fresh cluster gets to work."""
         end = self.clock.now() + SETTLE_SECONDS
         while self.clock.now() < end:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import time
 from functools import partial
 
 from winready.checks.context import Context
@@ -18,6 +17,7 @@ from winready.cluster.namespaces import Namespace, is_ready
 from winready.cluster.pods import Pod, pause_container
 from winready.cluster.probes import Try, every
 from winready.cluster.resources import DEPLOYMENTS, PODS, SERVICES
+from winready.cluster.timing import now
 
 ROUNDS = 50
 CHURNED, BACKGROUND = {"app": "churn"}, {"app": "noise"}
@@ -101,7 +101,7 @@ async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod) -> Pod:
     seen, spans = {pod.uid}, list[float]()
     nodes: dict[str, int] = {}
     for number in range(1, ROUNDS + 1):
-        start = time.monotonic()
+        start = now()
         await ctx.world.client.delete(PODS, pod.name, namespace.name, uid=pod.uid)
         raw = await namespace.seen(lambda: _another(namespace, seen), ctx.times.churn_round)
         if raw is None:
@@ -115,7 +115,7 @@ async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod) -> Pod:
         pod = await namespace.prove(raw)
         seen.add(pod.uid)
         ctx.witnesses([pod])
-        spans.append((time.monotonic() - start) * ctx.timing.scale)
+        spans.append((now() - start) * ctx.timing.scale)
         nodes[pod.node.name] = nodes.get(pod.node.name, 0) + 1
         ctx.probe.record(
             f"reschedule {number}",

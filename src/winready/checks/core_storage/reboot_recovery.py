@@ -6,7 +6,6 @@ another pod or was restarted, and answers.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from winready.checks.context import Context
@@ -30,6 +29,7 @@ from winready.cluster.pods import (
 )
 from winready.cluster.probes import Try, every
 from winready.cluster.resources import DEPLOYMENTS, NODES, PODS
+from winready.cluster.timing import now
 
 REPLICAS = 2
 STAY: list[Object] = [
@@ -72,7 +72,7 @@ async def reboot_recovery(ctx: Context) -> None:
     for scene in scenes:
         await _require_answers(ctx, scene, client)
     for number, scene in enumerate(scenes, 1):
-        start = time.monotonic()
+        start = now()
         await _reboot(ctx, namespace, scene, number)
         await _recover(ctx, namespace, scene, client, start)
 
@@ -136,7 +136,7 @@ async def _reboot(ctx: Context, namespace: Namespace, scene: Scene, number: int)
             f"HostProcess pod {name} could not reboot node {node.name}: {phase or namespace.why_not_ready(name)}",
             next_step="HostProcess pods must be able to run as SYSTEM on that node",
         )
-    start, after = time.monotonic(), before
+    start, after = now(), before
     async for _ in ctx.timing.attempts(ctx.times.reboot_back, every=ctx.times.reboot_look):
         after = await _read(ctx, node, otherwise=after)
         if after.uid != node.uid or (after.boot_id != before.boot_id and not after.unusable):
@@ -193,7 +193,7 @@ async def _recover(ctx: Context, namespace: Namespace, scene: Scene, client: Pod
         )
     pods = ctx.witnesses([await namespace.prove(raw) for raw in raws])
     await _answer(ctx, client, pods, "after its reboot", ctx.times.reboot_recovery)
-    took = round((time.monotonic() - start) * ctx.timing.scale)
+    took = round((now() - start) * ctx.timing.scale)
     ctx.evidence.fact(f"reboot of {scene.node.name}", {"cluster_s": took, "pods_kept": _kept(raws, scene.earlier)})
 
 

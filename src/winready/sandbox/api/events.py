@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 
 from winready.sandbox.api.registry import Registry
 from winready.sandbox.api.resources import Resource
 from winready.sandbox.api.store import Entry
+from winready.sandbox.clock import monotonic
 
 LIFETIME = 3600.0
 EVENTS = ("", "events")
@@ -17,7 +17,7 @@ EVENTS = ("", "events")
 class EventSweeper:
     """Forgets events that nobody has touched for their lifetime."""
 
-    def __init__(self, registry: Registry, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, registry: Registry, now: Callable[[], float] = monotonic) -> None:
         self._registry = registry
         self._now = now
         self._written: deque[tuple[float, Entry]] = deque()

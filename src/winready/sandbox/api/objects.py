@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+from winready.sandbox.clock import utc_now
 
 Object = dict[str, Any]
 
@@ -23,7 +25,7 @@ def fresh(value: Any) -> Any:
 
 def timestamp(later: float = 0) -> str:
     """Now (or so many seconds later) as ``metav1.Time`` writes it."""
-    return (datetime.now(UTC) + timedelta(seconds=later)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (utc_now() + timedelta(seconds=later)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_timestamp(text: str | None) -> datetime | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from winready.sandbox.api.errors import FieldError, bad_request, invalid, requir
 from winready.sandbox.api.identity import User
 from winready.sandbox.api.rbac import Authorizer, Request
 from winready.sandbox.api.tokens import TokenError
+from winready.sandbox.clock import utc_now
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"
@@ -42,7 +42,7 @@ class Reviews:
         """The review with its status filled in."""
         group, kind, answer = self._answers[plural]
         spec = body.get("spec") or {}
-        metadata = {"creationTimestamp": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        metadata = {"creationTimestamp": utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")}
         if namespace:
             metadata["namespace"] = namespace
         review: Body = {"kind": kind, "apiVersion": f"{group}/v1", "metadata": metadata}

@@ -90,6 +90,12 @@ class ApiServer:
         await site.start()
         return int(self._runner.addresses[0][1])
 
+    def accept(self) -> asyncio.BaseProtocol:
+        """The server's end of a connection inside this process."""
+        if self._runner is None or self._runner.server is None:
+            raise ConnectionRefusedError("the API server is not up")
+        return self._runner.server()
+
     async def stop(self) -> None:
         """End every watch and close the port."""
         self.registry.store.close()

@@ -10,7 +10,6 @@ import base64
 import datetime
 import hashlib
 import json
-import time
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from winready.sandbox.api.errors import ApiError, bad_request, conflict, invalid, unprocessable
 from winready.sandbox.api.identity import Objects, User, service_account_user
+from winready.sandbox.clock import utc_now, wall_time
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 AUTHENTICATION = "authentication.k8s.io"
@@ -70,7 +70,7 @@ class TokenIssuer:
         seconds = DEFAULT_SECONDS if seconds is None else seconds
         _check_lifetime(seconds)
         audiences = list(spec.get("audiences") or self.audiences)
-        now = int(time.time())
+        now = int(wall_time())
         private: dict[str, Any] = {
             "namespace": namespace,
             "serviceaccount": {"name": name, "uid": account["metadata"]["uid"]},
@@ -112,7 +112,7 @@ class TokenIssuer:
     def user(self, token: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
         """Whom a token stands for and which of the audiences it is good for; ``TokenError`` says why it is not."""
         claims = self._verified(token)
-        now = time.time()
+        now = wall_time()
         if claims["exp"] < now:
             raise TokenError("service account token has expired")
         if claims["nbf"] > now + 1:
@@ -196,7 +196,7 @@ class TokenIssuer:
             raise TokenError(f"{what} UID ({metadata['uid']}) does not match claim ({reference['uid']})")
         deleted = metadata.get("deletionTimestamp")
         if deleted:
-            since = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(deleted)
+            since = utc_now() - datetime.datetime.fromisoformat(deleted)
             if since > DELETION_LEEWAY:
                 raise TokenError(f"{what} {reference['name']} has been deleted: the token has been invalidated")
 

@@ -17,6 +17,7 @@ from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from winready.sandbox.egress import Egress
+from winready.sandbox.wire import connect, open_streams
 
 if TYPE_CHECKING:
     from aiohttp.http_websocket import WebSocketReader
@@ -52,6 +53,10 @@ class EgressConnector(aiohttp.BaseConnector):
         self, req: aiohttp.ClientRequest, traces: object, timeout: aiohttp.ClientTimeout
     ) -> ResponseHandler:
         host, port = req.url.host or "", req.url.port or 80
+        if (accept := self._egress.inside(host, port)) is not None:
+            inside = self._factory()
+            connect(inside, accept())
+            return inside
         sock = await self._egress.connect(host, port)
         secure = req.url.scheme == "https"
         _, protocol = await self._loop.create_connection(
@@ -93,11 +98,7 @@ async def forward(
 
 async def upgrade(egress: Egress, tls: ssl.SSLContext, request: web.Request, url: URL) -> web.StreamResponse:
     """Pass an upgrade on; once the far end agrees, bytes flow both ways until one side ends."""
-    sock = await egress.connect(url.host or "", url.port or 80)
-    secure = url.scheme == "https"
-    reader, writer = await asyncio.open_connection(
-        sock=sock, ssl=tls if secure else None, server_hostname="" if secure else None
-    )
+    reader, writer = await _open(egress, tls, url)
     try:
         writer.write(_head(request, url))
         head = await reader.readuntil(b"\r\n\r\n")
@@ -106,6 +107,14 @@ async def upgrade(egress: Egress, tls: ssl.SSLContext, request: web.Request, url
         return await _join(request, head, reader, writer)
     finally:
         writer.close()
+
+
+async def _open(egress: Egress, tls: ssl.SSLContext, url: URL) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port, secure = url.host or "", url.port or 80, url.scheme == "https"
+    if (accept := egress.inside(host, port)) is not None:
+        return open_streams(accept)
+    sock = await egress.connect(host, port)
+    return await asyncio.open_connection(sock=sock, ssl=tls if secure else None, server_hostname="" if secure else None)
 
 
 def _head(request: web.Request, url: URL) -> bytes:

@@ -6,6 +6,7 @@ import datetime
 import zoneinfo
 
 from winready.sandbox.api.objects import Object, fresh, timestamp
+from winready.sandbox.clock import utc_now
 from winready.sandbox.controllers.controller import Controller
 from winready.sandbox.controllers.objects import (
     Key,
@@ -97,7 +98,7 @@ class CronJobController(Controller):
 
     def watch(self) -> None:
         """Follow cron jobs and their jobs."""
-        self._start = datetime.datetime.now(datetime.UTC)
+        self._start = utc_now()
         self._origin = self.clock.now()
         self._last: dict[str, datetime.datetime] = {}
         self.cronjobs = self.informers.of(self.resource)

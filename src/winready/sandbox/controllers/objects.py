@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 from typing import Any
 
 from winready.sandbox.api.objects import Object, timestamp
+from winready.sandbox.clock import utc_now
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -44,7 +44,7 @@ def deleting(obj: Object) -> bool:
 
 def micro_now_text() -> str:
     """The present with microseconds, as events and leases write it."""
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def controller_reference(obj: Object) -> Object | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from winready.sandbox.api.errors import ApiError
+from winready.sandbox.clock import monotonic
 
 if TYPE_CHECKING:
     from winready.sandbox.clock import Clock
@@ -42,7 +43,7 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Work on this key soon; one whose last turn was long has to wait in proportion."""
-        wait = self._resting.get(key, 0.0) - time.monotonic() if self._resting else 0.0
+        wait = self._resting.get(key, 0.0) - monotonic() if self._resting else 0.0
         if wait > 0:
             self._later(key, wait)
             return
@@ -57,7 +58,7 @@ class WorkQueue(Generic[K]):
         self._later(key, self.clock.wall(cluster_seconds))
 
     def _later(self, key: K, seconds: float) -> None:
-        due = time.monotonic() + seconds
+        due = monotonic() + seconds
         waiting = self._timers.get(key)
         if waiting is not None:
             if waiting[0] <= due:
@@ -100,7 +101,7 @@ class WorkQueue(Generic[K]):
         cost = time.process_time() - start
         if cost > SHORT:
             rest = min(REST * cost, LONGEST_REST)
-            self._resting[key] = time.monotonic() + rest
+            self._resting[key] = monotonic() + rest
             if key in self._ready:
                 del self._ready[key]
                 self._later(key, rest)

@@ -6,10 +6,10 @@ Linux: names do not ignore case, links are followed on the way, mode bits decide
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from winready.sandbox.clock import wall_time
 from winready.sandbox.machine import errors, paths
 from winready.sandbox.machine.errors import OS
 from winready.sandbox.machine.paths import Parts
@@ -64,7 +64,7 @@ class Handle:
         if self.fs.spoil is not None:
             data = self.fs.spoil(self.parts, data)
         self.file.data += data
-        self.file.mtime = time.time()
+        self.file.mtime = wall_time()
 
     def close(self) -> None:
         """Let others in."""
@@ -339,7 +339,7 @@ class FileSystem:
         self._share_or_fail(node, handle, path)
         if access == "w":
             node.data = b""
-            node.mtime = time.time()
+            node.mtime = wall_time()
         return handle
 
     def _share_or_fail(self, node: File, handle: Handle, path: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from winready.sandbox.clock import Clock
+from winready.sandbox.clock import Clock, wall_time
 from winready.sandbox.machine import image_trees
 from winready.sandbox.machine.builds import DEFAULT_CONTAINERD, WindowsBuild, windows_build
 from winready.sandbox.machine.domain import Domain
@@ -101,7 +100,7 @@ class Machine:
         self.on_power: Callable[[PowerRequest | None], None] = lambda request: None
         """Called when a program asks for a restart or shutdown, and with None when it is taken back."""
         self.power: PowerRequest | None = None
-        self.booted_at = time.time()
+        self.booted_at = wall_time()
         self.installed_at = self.booted_at - 30 * 86400
         self._boots = 11
         self.boot_id = str(self._boots) if os == "windows" else str(uuid.uuid4())
@@ -160,7 +159,7 @@ class Machine:
     def restart(self) -> None:
         """The machine has come up again: new boot id, volatile files gone, nothing running."""
         self.power = None
-        self.booted_at = time.time()
+        self.booted_at = wall_time()
         self._boots += 1
         if not self.defects.boot_id_stays:
             self.boot_id = str(self._boots) if self.os == "windows" else str(uuid.uuid4())

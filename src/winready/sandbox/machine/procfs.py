@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from winready.sandbox.clock import wall_time
 from winready.sandbox.machine.tree import Device, Directory, Symlink
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _mounts(container: Container) -> str:
 
 
 def _uptime(container: Container) -> str:
-    up = time.time() - container.machine.booted_at
+    up = wall_time() - container.machine.booted_at
     return f"{up:.2f} {up * container.machine.cores:.2f}\n"
 
 

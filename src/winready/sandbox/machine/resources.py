@@ -6,9 +6,9 @@ stamps, and half a core must come out as half a core.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
+from winready.sandbox.clock import monotonic
 from winready.sandbox.machine.errors import OS, OutOfMemory
 
 WINDOWS_OVERSHOOT = 1.1
@@ -58,13 +58,13 @@ class Processor:
 
     cores: int
     _busy: set[CpuMeter] = field(default_factory=set)
-    settled: float = field(default_factory=time.monotonic)
+    settled: float = field(default_factory=monotonic)
     """The moment up to which everything is booked."""
     _past: float = 0.0
 
     def settle(self) -> None:
         """Book what was used since the last change."""
-        now = time.monotonic()
+        now = monotonic()
         elapsed, self.settled = now - self.settled, now
         for meter in self._busy:
             meter.total += meter.rate * elapsed

@@ -7,9 +7,10 @@ only what it touched. Volumes are ordinary unfrozen directories that several fil
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from winready.sandbox.clock import wall_time
 
 if TYPE_CHECKING:
     from winready.sandbox.machine.files import Handle
@@ -29,7 +30,7 @@ class Node:
         self.gid = gid
         self.acl = acl
         """Own access list (Windows); None = inherited from the directory."""
-        self.mtime = time.time()
+        self.mtime = wall_time()
         self.frozen = False
 
     def thawed(self) -> Node:
@@ -143,12 +144,12 @@ class Directory(Node):
         key = self._key(name)
         old = self._entries.get(key)
         self._entries[key] = (old[0] if old else name, node)
-        self.mtime = time.time()
+        self.mtime = wall_time()
 
     def drop(self, name: str) -> None:
         """Forget the name."""
         del self._entries[self._key(name)]
-        self.mtime = time.time()
+        self.mtime = wall_time()
 
     def items(self) -> Iterator[tuple[str, Node]]:
         """Names and nodes in the order a listing shows them."""
@@ -158,7 +159,7 @@ class Directory(Node):
     def replace(self, content: Directory) -> None:
         """Swap the whole content at once, so that no reader sees half of it."""
         self._entries = dict(content._entries)
-        self.mtime = time.time()
+        self.mtime = wall_time()
 
     def thawed(self) -> Directory:
         """See `Node.thawed`; the children stay shared."""

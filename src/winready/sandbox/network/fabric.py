@@ -77,14 +77,18 @@ class NodeNetwork:
         return [pool.take() for pool in self.pools]
 
     def loses_flow(self, source: str, target: str) -> bool:
-        """Whether the next new flow between two addresses vanishes: each pair loses its exact share, evenly spread."""
+        """Whether the next new flow over this node's link vanishes.
+
+        Of what a source sends to an address, or to all that is behind a service, the exact share is lost, evenly
+        spread and beginning early: who tries ten times does not depend on luck.
+        """
         loss = self.defects.link.loss
         if loss <= 0:
             self._flows.clear()
             return False
         self._flows[source, target] += 1
         count = self._flows[source, target]
-        return int(count * loss) > int((count - 1) * loss)
+        return int((count + 2) * loss) > int((count + 1) * loss)
 
     def go_down(self) -> None:
         """The machine is off: nobody answers, kernel tables are gone. Pods are the kubelet's to detach."""

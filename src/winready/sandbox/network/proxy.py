@@ -33,6 +33,8 @@ class Rule:
     backends: tuple[Backend, ...]
     sticky: dict[str, tuple[Backend, float]] = field(default_factory=dict)
     """Client address to backend and the end of the promise."""
+    hand: list[Backend] = field(default_factory=list)
+    """Backends whose turn is still to come in this round."""
 
 
 @dataclass
@@ -217,12 +219,19 @@ class ServiceProxy:
             return stranger
         seconds = rule.state.affinity_seconds
         if not seconds or self._defects.affinity_ignored or (self._windows and self._build < AFFINITY_SINCE_BUILD):
-            return self._rng.choice(backends)
+            return self._next(rule, backends)
         backend, until = rule.sticky.get(client, (None, 0.0))
         if backend is None or backend not in backends or until < self._clock.now():
-            backend = self._rng.choice(backends)
+            backend = self._next(rule, backends)
         rule.sticky[client] = (backend, self._clock.now() + seconds)
         return backend
+
+    def _next(self, rule: Rule, backends: list[Backend]) -> Backend:
+        """Any backend, but none twice before all had a turn: over many connections hashing spreads them evenly."""
+        rule.hand = [backend for backend in rule.hand if backend in backends]
+        if not rule.hand:
+            rule.hand = self._rng.sample(backends, len(backends))
+        return rule.hand.pop()
 
     def _stranger(self, rule: Rule) -> Backend | None:
         """A backend of some other service, with the same port if there is one."""

@@ -91,7 +91,7 @@ def _to_node_port(fabric: Fabric, src: Stack, source: str, node: NodeNetwork, ru
     if not node.host.up or node.proxy.node_port_verdict() is not None:
         return DROP
     target = node.host.source_for(source) or source
-    if not own and (blocked := _wire(fabric, src, node.host, target)) is not None:
+    if not own and (blocked := _wire(fabric, src, node.host, target, str(rule.state.key))) is not None:
         return blocked
     return _to_backend(fabric, src, source, node, rule, protocol, external=True)
 
@@ -112,13 +112,24 @@ def _to_backend(
     elif external and not rule.state.external_local:
         seen = node.host.source_for(backend.ip) or source
     hop = node.host if external else src
-    return _deliver(fabric, src, seen, backend.ip, backend.port, protocol, hop=hop)
+    return _deliver(fabric, src, seen, backend.ip, backend.port, protocol, hop=hop, asked=str(rule.state.key))
 
 
 def _deliver(
-    fabric: Fabric, src: Stack, seen: str, address: str, port: int, protocol: str, *, hop: Stack | None = None
+    fabric: Fabric,
+    src: Stack,
+    seen: str,
+    address: str,
+    port: int,
+    protocol: str,
+    *,
+    hop: Stack | None = None,
+    asked: str = "",
 ) -> Path:
-    """To the owner of an address, past the policies of both ends; ``hop`` is the node that forwards, if one does."""
+    """To the owner of an address, past the policies of both ends.
+
+    ``hop`` is the node that forwards, if one does, and ``asked`` the service that the sender meant, if it meant one.
+    """
     hop = hop or src
     dst = fabric.stack_at(address)
     pod = src.pod
@@ -130,7 +141,7 @@ def _deliver(
             return DROP
     if dst is None:
         return _to_nobody(fabric, src, address, port, protocol)
-    if (blocked := _wire(fabric, hop, dst, address)) is not None:
+    if (blocked := _wire(fabric, hop, dst, address, asked)) is not None:
         return blocked
     if dst.pod is not None and dst.node is not None and dst is not src and seen not in dst.node.host.addresses:
         peer = _peer(fabric, seen, fabric.stack_at(seen))
@@ -164,7 +175,7 @@ def _peer(fabric: Fabric, ip: str, stack: Stack | None) -> Peer:
     return Peer(ip, stack.pod.namespace, fabric.labels_of(stack.pod))
 
 
-def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str) -> Path | None:
+def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str, asked: str = "") -> Path | None:
     """What the wires between two stacks do to a new flow."""
     if not dst.up or (dst.node is not None and not dst.node.host.up):
         # Machines share one wire: the neighbour does not answer for its address, and Linux says so.
@@ -179,7 +190,7 @@ def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str) -> Path | None:
         return DROP
     if dst.node is not None and dst.node.defects.link.one_way == "in":
         return DROP
-    lost = [node for node in nodes if node.loses_flow(src.name, address)]
+    lost = [node for node in nodes if node.loses_flow(src.name, asked or address)]
     return DROP if lost else None
 
 

@@ -7,6 +7,7 @@ import ssl
 from aiohttp import web
 
 from winready.sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable
+from winready.sandbox.wire import INSIDE
 
 _SUBRESOURCES = {"stats": "stats", "metrics": "metrics", "logs": "log", "pods": "pods", "healthz": "healthz"}
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -21,6 +22,9 @@ class Callers:
     async def authorize(self, request: web.Request) -> tuple[int, str] | None:
         """None for a welcome caller, else how to turn it away."""
         transport = request.transport
+        if transport is not None and transport.get_extra_info(INSIDE):
+            # Only an embedded API server comes this way.
+            return None
         secured = transport.get_extra_info("ssl_object") if transport is not None else None
         if isinstance(secured, ssl.SSLObject) and secured.getpeercert():
             return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from winready.sandbox.clock import utc_now
 from winready.sandbox.machine.container import Container
 from winready.sandbox.machine.errors import ExecError
 from winready.sandbox.machine.images import Image, InvalidReference, PullError
@@ -291,7 +291,7 @@ class ContainerRun:
             "exitCode": code,
             "reason": "OOMKilled" if killed else "Completed" if code == 0 else "Error",
             "startedAt": instance.started_at,
-            "finishedAt": stamp(datetime.now(UTC)),
+            "finishedAt": stamp(utc_now()),
             "containerID": instance.id,
         }
         if message := self._termination_message(instance, code):

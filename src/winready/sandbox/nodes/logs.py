@@ -6,9 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
+from winready.sandbox.clock import utc_now
 from winready.sandbox.nodes import times
 from winready.sandbox.streams import Pipe
 
@@ -56,7 +57,7 @@ class ContainerLog:
         self._wake()
 
     def _append(self, stream: Stream, text: bytes) -> None:
-        self._lines.append(Line(datetime.now(UTC), stream, text))
+        self._lines.append(Line(utc_now(), stream, text))
         self._bytes += len(text)
         while self._bytes > _KEPT_BYTES and len(self._lines) > 1:
             self._bytes -= len(self._lines.popleft().text)
@@ -142,7 +143,7 @@ class LogOptions:
                 numbers[name] = int(query[name])
         since = times.read(query["sinceTime"]) if "sinceTime" in query else None
         if "sinceSeconds" in numbers:
-            since = datetime.now(UTC) - timedelta(seconds=numbers["sinceSeconds"] / speed)
+            since = utc_now() - timedelta(seconds=numbers["sinceSeconds"] / speed)
         return cls(
             follow=_true(query.get("follow")),
             timestamps=_true(query.get("timestamps")),

@@ -48,7 +48,7 @@ class NodeServer:
         real_port = self._runner.addresses[0][1]
         self._addresses = list(node.addresses)
         for address in self._addresses:
-            self._egress.register(address, KUBELET_PORT, "127.0.0.1", real_port)
+            self._egress.register(address, KUBELET_PORT, "127.0.0.1", real_port, self._runner.server)
         self._listeners = open_host_ports(node.machine, node.fabric.host(node.name), (KUBELET_PORT, real_port))
 
     async def stop(self) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
+
+from winready.sandbox.clock import utc_now
 
 
 def stamp(when: datetime | None = None) -> str:
     """Whole seconds."""
-    return (when or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (when or utc_now()).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro(when: datetime | None = None) -> str:
     """Microseconds, as leases carry them."""
-    return (when or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return (when or utc_now()).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def nano(when: datetime) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
+from winready.sandbox.clock import utc_now
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network import messages
 from winready.sandbox.network.endpoint import NetworkError
@@ -135,7 +135,7 @@ def _dig_text(server: str, answer: Message) -> str:
     for title, records in (("ANSWER", answer.answers), ("AUTHORITY", answer.authority)):
         if records:
             text += f"\n;; {title} SECTION:\n" + "".join(f"{_line(record)}\n" for record in records)
-    now = datetime.now(UTC)
+    now = utc_now()
     return text + (
         f"\n;; Query time: 1 msec\n;; SERVER: {server}#53({server})\n;; WHEN: {now:%a %b %d %H:%M:%S} UTC {now:%Y}\n"
         f";; MSG SIZE  rcvd: {len(answer.encode())}\n\n"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import mimetypes
-from datetime import UTC, datetime
 
+from winready.sandbox.clock import utc_now
 from winready.sandbox.machine.errors import FileError
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import NetworkError
@@ -26,7 +26,7 @@ async def nginx(process: Process) -> int:
 
     async def page(request: Request) -> Response:
         response = _find(process, request.path)
-        now = datetime.now(UTC)
+        now = utc_now()
         agent, size = request.headers.get("user-agent", "-"), len(response.body)
         line = f'{request.remote[0]} - - [{now:%d/%b/%Y:%H:%M:%S} +0000] "{request.method} {request.target} HTTP/1.1"'
         process.out(f'{line} {response.status} {size} "-" "{agent}" "-"\n')

@@ -14,6 +14,8 @@ STEPS = 400
 SLICE = 0.05
 LONGEST = 4
 """Slices: a script that goes on and on is let go on more and more rarely, which nobody sees but the host."""
+ENDLESS, FEW = 40, 20
+"""After so many slices a script seems to have no end; then it makes only a few steps in each."""
 LINGER = 0.5
 """Wall seconds after a slice in which the script still counts as computing: it is, however slowly the host lets it."""
 
@@ -30,7 +32,7 @@ class Pace:
     async def step(self) -> None:
         """One step; now and then it takes time."""
         self._steps += 1
-        if self._steps % STEPS == 0:
+        if self._steps % (STEPS if self._slices < ENDLESS else FEW) == 0:
             self._slices += 1
             self._compute()
             await asyncio.sleep(SLICE * min(self._slices, LONGEST))

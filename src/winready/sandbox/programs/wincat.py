@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
+from winready.sandbox.clock import utc_now
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import NetworkError
 from winready.sandbox.programs.agnhost.golang import dial_error
@@ -56,5 +56,5 @@ async def copy_both_ways(process: Process, connection: Connection, *, end_with_p
 
 
 def _fatal(process: Process, message: str) -> int:
-    process.err(f"{datetime.now(UTC):%Y/%m/%d %H:%M:%S} {message}\n")
+    process.err(f"{utc_now():%Y/%m/%d %H:%M:%S} {message}\n")
     return 1

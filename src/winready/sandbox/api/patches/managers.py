@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from winready.sandbox.api.patches.fields import Difference, Tree, minus, union
+from winready.sandbox.clock import utc_now
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def after_write(managers: list[Manager], writer: Manager, changes: Difference) -
 
 def now() -> str:
     """This moment, as objects write it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def with_managers(obj: dict[str, Any], managers: list[Manager]) -> dict[str, Any]:

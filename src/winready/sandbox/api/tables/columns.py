@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from winready.sandbox.api.objects import Object, parse_timestamp
 from winready.sandbox.api.resources import Resource
 from winready.sandbox.api.selectors import selector_text
+from winready.sandbox.clock import utc_now
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
@@ -73,7 +73,7 @@ def age(obj: Object) -> str:
 def since(text: str | None) -> str:
     """The time since a timestamp, in as few units as make sense."""
     moment = parse_timestamp(text)
-    return UNKNOWN if moment is None else duration((datetime.now(UTC) - moment).total_seconds())
+    return UNKNOWN if moment is None else duration((utc_now() - moment).total_seconds())
 
 
 def duration(seconds: float) -> str:

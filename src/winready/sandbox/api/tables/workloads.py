@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from winready.sandbox.api.objects import Object, parse_timestamp
@@ -20,6 +19,7 @@ from winready.sandbox.api.tables.columns import (
     selector_cell,
     since,
 )
+from winready.sandbox.clock import utc_now
 
 
 def _deployment(obj: Object) -> list[Any]:
@@ -81,7 +81,7 @@ def _job(obj: Object) -> list[Any]:
         f"{done}/{wanted}" if wanted is not None else f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
     )
     started, ended = parse_timestamp(status.get("startTime")), parse_timestamp(status.get("completionTime"))
-    took = "" if started is None else duration(((ended or datetime.now(UTC)) - started).total_seconds())
+    took = "" if started is None else duration(((ended or utc_now()) - started).total_seconds())
     return [
         name_of(obj),
         _job_status(obj, status),

@@ -9,9 +9,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
+from winready.sandbox.clock import utc_now
 from winready.sandbox.machine.files import PROTECTED_ACL
 from winready.sandbox.machine.tree import Directory, File, Symlink
 from winready.sandbox.nodes.environment import binary_data
@@ -69,7 +69,7 @@ def downward_entries(
 def write(target: Directory, payload: Payload, *, windows: bool) -> None:
     """Give a directory this content, in one step."""
     acl = PROTECTED_ACL if windows else None
-    version = datetime.now(UTC).strftime("..%Y_%m_%d_%H_%M_%S.") + str(secrets.randbelow(10**9)).zfill(9)
+    version = utc_now().strftime("..%Y_%m_%d_%H_%M_%S.") + str(secrets.randbelow(10**9)).zfill(9)
     content = Directory(0o777, fold=windows, acl=acl)
     files = Directory(0o755, fold=windows, acl=acl)
     for path, entry in payload.items():

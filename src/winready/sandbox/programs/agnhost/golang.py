@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
+from winready.sandbox.clock import monotonic, utc_now, wall_time
 from winready.sandbox.machine.errors import FileError
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import AddressInUse, DnsFailure, NetworkError, NoSuchName, Refused, TimedOut
@@ -15,7 +15,7 @@ from winready.sandbox.programs.net import endpoint_of, join_host_port
 
 def klog(process: Process, message: str, *, level: str = "I", source: str = "log.go:244") -> None:
     """One line of log on standard error."""
-    now = datetime.now(UTC)
+    now = utc_now()
     process.err(f"{level}{now:%m%d %H:%M:%S.%f} {process.pid:7d} {source}] {message.rstrip()}\n")
 
 
@@ -33,9 +33,9 @@ def go_json(value: object) -> str:
 
 def now_text() -> str:
     """A time as Go prints it, with its monotonic part."""
-    now = time.time_ns()
+    now = int(wall_time() * 1e9)
     stamp = datetime.fromtimestamp(now // 10**9, UTC)
-    return f"{stamp:%Y-%m-%d %H:%M:%S}.{now % 10**9:09d} +0000 UTC m=+{time.monotonic():.9f}"
+    return f"{stamp:%Y-%m-%d %H:%M:%S}.{now % 10**9:09d} +0000 UTC m=+{monotonic():.9f}"
 
 
 def dial_error(process: Process, error: NetworkError, address: str, port: int, network: str = "tcp") -> str:

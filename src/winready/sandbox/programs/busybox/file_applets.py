@@ -6,6 +6,7 @@ import fnmatch
 import re
 import time
 
+from winready.sandbox.clock import wall_time
 from winready.sandbox.machine.errors import AlreadyExists, FileError, NotFound
 from winready.sandbox.machine.tree import Device, Directory, File, Node, Symlink
 from winready.sandbox.programs.busybox.tool import Applet, Tool
@@ -139,7 +140,7 @@ async def touch(tool: Tool) -> int:
     for name in tool.options("cahmr:d:t:"):
         try:
             if tool.files.exists(name, tool.cwd):
-                tool.files.change(name, tool.cwd, who=tool.who).mtime = time.time()
+                tool.files.change(name, tool.cwd, who=tool.who).mtime = wall_time()
             elif "c" not in tool.flags:
                 tool.files.write(name, b"", tool.cwd, who=tool.who)
         except FileError as error:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 
+from winready.sandbox.clock import wall_time
 from winready.sandbox.machine.errors import ExecError
 from winready.sandbox.machine.machine import LINUX_KERNEL
 from winready.sandbox.programs.arithmetic import ArithmeticFailure, evaluate
@@ -176,7 +177,7 @@ async def uname(tool: Tool) -> int:
 async def date(tool: Tool) -> int:
     """The time."""
     operands = tool.options("ud:I:Rr:s:")
-    now = time.time()
+    now = wall_time()
     if tool.flags.get("d", "").startswith("@"):
         now = float(tool.flags["d"][1:])
     moment = time.gmtime(now)
@@ -253,7 +254,7 @@ async def nproc(tool: Tool) -> int:
 
 async def uptime(tool: Tool) -> int:
     """How long the machine is up."""
-    up = int(time.time() - tool.process.container.machine.booted_at)
+    up = int(wall_time() - tool.process.container.machine.booted_at)
     tool.out(f" {time.strftime('%H:%M:%S')} up {up // 60} min,  0 users,  load average: 0.10, 0.12, 0.09\n")
     return 0
 

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from winready.sandbox.clock import utc_now, wall_time
 from winready.sandbox.programs.powershell.operators import binary, equal, regex
 from winready.sandbox.programs.powershell.types import cast, new_object, parse_date, plain_name, type_name
 from winready.sandbox.programs.powershell.values import (
@@ -279,8 +280,8 @@ def static(type_text: str, name: str, arguments: list[Any] | None) -> Any:
         return new_object(type_text, arguments)
     given = arguments or []
     table: dict[tuple[str, str], Callable[..., Any]] = {
-        ("datetime", "now"): lambda: datetime.datetime.now().replace(microsecond=0),
-        ("datetime", "utcnow"): lambda: datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0),
+        ("datetime", "now"): lambda: datetime.datetime.fromtimestamp(wall_time()).replace(microsecond=0),
+        ("datetime", "utcnow"): lambda: utc_now().replace(tzinfo=None, microsecond=0),
         ("datetime", "parse"): lambda text, *_: parse_date(text),
         ("timespan", "fromseconds"): lambda seconds: datetime.timedelta(seconds=float(seconds)),
         ("guid", "newguid"): lambda: str(uuid.uuid4()),

@@ -9,6 +9,7 @@ import random
 import re
 from typing import Any
 
+from winready.sandbox.clock import wall_time
 from winready.sandbox.programs.powershell import display, interop, members
 from winready.sandbox.programs.powershell.binding import Cmdlet, Invocation
 from winready.sandbox.programs.powershell.operators import compare, regex
@@ -297,7 +298,7 @@ async def get_random(call: Invocation) -> None:
 
 async def get_date(call: Invocation) -> None:
     """The time."""
-    now = datetime.datetime.now().replace(microsecond=0)
+    now = datetime.datetime.fromtimestamp(wall_time()).replace(microsecond=0)
     form = call.get("Format") or call.get("UFormat")
     call.emit(members.call(now, "ToString", [to_text(form)]) if form is not None else now)
 
@@ -305,7 +306,7 @@ async def get_date(call: Invocation) -> None:
 async def new_timespan(call: Invocation) -> None:
     """A length of time."""
     if (start := call.get("Start")) is not None:
-        call.emit((call.get("End") or datetime.datetime.now()) - start)
+        call.emit((call.get("End") or datetime.datetime.fromtimestamp(wall_time())) - start)
         return
     amounts = {name: float(to_number(call.get(name, 0))) for name in ("Seconds", "Minutes", "Hours", "Days")}
     call.emit(datetime.timedelta(**{name.lower(): amount for name, amount in amounts.items()}))

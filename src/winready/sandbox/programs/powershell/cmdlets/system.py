@@ -7,6 +7,7 @@ import fnmatch
 import time
 from typing import Any
 
+from winready.sandbox.clock import wall_time
 from winready.sandbox.machine.errors import FileError
 from winready.sandbox.machine.machine import PowerRequest
 from winready.sandbox.machine.windows_host import Service
@@ -156,7 +157,7 @@ def _operating_system(call: Invocation) -> dict[str, Any]:
         "CSName": container.computer_name,
         "LastBootUpTime": stamp(machine.booted_at),
         "InstallDate": stamp(machine.installed_at),
-        "LocalDateTime": stamp(time.time()),
+        "LocalDateTime": stamp(wall_time()),
         "TotalVisibleMemorySize": machine.memory_bytes // 1024,
         "FreePhysicalMemory": free,
         "ProductType": 3,

@@ -1,0 +1,89 @@
+"""Time that only passes while everybody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from winready import sandbox
+from winready.sandbox.clock import Clock, monotonic, utc_now
+from winready.sandbox.virtual_time import VirtualTimeLoop
+
+YEAR = 365 * 24 * 3600.0
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(story)
+
+
+def _work() -> None:
+    time.sleep(0.005)
+
+
+def test_waiting_takes_no_time_here_and_all_of_it_there() -> None:
+    async def story() -> None:
+        clock, before, began = Clock(), utc_now(), monotonic()
+        order: list[str] = []
+
+        async def after(seconds: float, name: str) -> None:
+            await clock.sleep(seconds)
+            order.append(name)
+
+        await asyncio.gather(after(YEAR, "late"), after(60, "soon"))
+        assert order == ["soon", "late"]
+        assert monotonic() - began == clock.now() == YEAR
+        assert abs((utc_now() - before).total_seconds() - YEAR) < 60
+
+    run(story())
+
+
+def test_work_takes_no_time_there_however_long_it_takes_here() -> None:
+    async def story() -> None:
+        async with asyncio.timeout(0.01):
+            for _ in range(10):
+                _work()
+                await asyncio.sleep(0)
+
+    run(story())
+
+
+def test_time_stands_still_while_a_thread_works() -> None:
+    async def story() -> None:
+        async with asyncio.timeout(0.001):
+            await asyncio.to_thread(time.sleep, 0.05)
+
+    run(story())
+
+
+def test_what_is_under_way_through_a_socket_arrives_first() -> None:
+    async def story() -> None:
+        async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(await reader.readline())
+            writer.close()
+
+        server = await asyncio.start_server(echo, "127.0.0.1", 0)
+        async with asyncio.timeout(0.5):
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(b"ping\n")
+            assert await reader.read() == b"ping\n"
+            writer.close()
+        server.close()
+
+    run(story())
+
+
+def test_the_sandbox_takes_its_time_from_one_place() -> None:
+    package = Path(sandbox.__file__).parent
+    own_clock = {"clock.py", "virtual_time.py", "state.py", "pki.py"}
+    wrong = re.compile(r"\btime\.(time|time_ns|monotonic)\b|\bdatetime\.(now|utcnow)\(")
+    found = [
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if path.name not in own_clock and "real" not in path.parts and wrong.search(path.read_text())
+    ]
+    assert found == [], "use sandbox/clock.py: proofs run in virtual time"
