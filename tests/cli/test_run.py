@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
 import yaml
 
@@ -20,6 +21,7 @@ from winready.cluster.kubeconfig import find_target
 from winready.cluster.resources import CLUSTER_ROLES, NAMESPACES, SERVICE_ACCOUNTS, Resource
 from winready.engine import journal
 from winready.engine.events import RequirementFinished
+from winready.report.schemas import SCHEMAS
 
 QUICK = "core.network.windows-to-linux-pod-ip"
 LABEL = "winready.io/run"
@@ -55,6 +57,9 @@ def test_core_network_passes_on_the_sandbox_with_proof(command_line: CommandLine
     assert {rule["outcome"] for rule in run["rules"] if rule["gates"] == "run"} == {"passed"}
     folder = tmp_path / run["run_id"]
     assert document((folder / "run.json").read_text()) == run
+    jsonschema.Draft202012Validator(SCHEMAS["run"]()).validate(run)
+    for line in (folder / "journal.jsonl").read_text().splitlines():
+        jsonschema.Draft202012Validator(SCHEMAS["journal"]()).validate(document(line))
     cases = ElementTree.parse(folder / "junit.xml").getroot().findall(".//testcase")
     assert {case.get("name") for case in cases} >= {item["id"] for item in run["requirements"]}
     assert command_line("status", "--report-dir", str(tmp_path)).stdout.strip() == run["verdict_text"]
@@ -94,10 +99,12 @@ def test_a_killed_run_loses_nothing_and_cleanup_finds_everything(
         if folders := list(tmp_path.glob("*/journal.jsonl")):
             events = journal.read(folders[0].parent)
             finished = [event.result.id for event in events if isinstance(event, RequirementFinished)]
+    folder = folders[0].parent
+    assert journal.in_progress(folder)
     process.send_signal(signal.SIGKILL)
     process.communicate()
+    assert not journal.in_progress(folder)
     assert left_behind(kubeconfig)
-    folder = folders[0].parent
     events = journal.read(folder)
     assert set(finished) <= {event.result.id for event in events if isinstance(event, RequirementFinished)}
 

@@ -70,6 +70,7 @@ def result(
     reason: str = "",
     found: Evidence | None = None,
     number: int = 0,
+    next_step: str = "look at node windows-1",
 ) -> RequirementResult:
     """A finished requirement."""
     item = STANDARD.requirement(requirement_id)
@@ -80,7 +81,7 @@ def result(
         level=STANDARD.level(item),
         outcome=outcome,
         reason=reason or ("shown on windows-1, windows-2" if outcome == "passed" else f"{item.key} went wrong"),
-        next_step="" if outcome == "passed" else "look at node windows-1",
+        next_step="" if outcome == "passed" else next_step,
         expected="an answer" if failed else "",
         observed="silence" if failed else "",
         duration_s=3.0 + number / 10,

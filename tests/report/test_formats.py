@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from report import samples
 from winready.cli.main import cli
+from winready.engine.journal import Journal
 from winready.engine.outcomes import RuleResult
 from winready.report import junit
 from winready.report.formats import escape
@@ -117,13 +118,56 @@ def test_prow_without_a_folder_is_wrong_usage(tmp_path: Path) -> None:
     assert (result.exit_code, "--output" in result.stderr) == (2, True)
 
 
-def test_a_run_that_is_not_there_or_damaged_is_said(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, ["report", "--report-dir", str(tmp_path), "nope"])
+def told(base: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["report", "--report-dir", str(base), "--format", "markdown", *arguments])
+
+
+def test_a_run_that_is_not_there_is_said(tmp_path: Path) -> None:
+    result = told(tmp_path, "nope")
     assert result.exit_code == 2
     assert "there is no run 'nope'" in result.stderr
+
+
+DAMAGES = {
+    "cut short": b'{"schema": "winready-run/1", "run_id": "x"',
+    "empty": b"",
+    "of another version": b'{"schema": "winready-run/9", "run_id": "x"}',
+    "junk": bytes(range(256)) * 40,
+    "nested": b"[" * 200_000,
+    "something else": b'{"run_id": 7}',
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_record_is_said_and_the_journal_tells_the_run(tmp_path: Path, damage: str) -> None:
     folder = samples.write_run(tmp_path)
-    (folder / "run.json").write_bytes(b'{"run_id": 7')
-    result = CliRunner().invoke(cli, ["report", "--report-dir", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "run.json cannot be read" in result.stderr
-    assert "Traceback" not in result.output
+    (folder / "run.json").write_bytes(DAMAGES[damage])
+    result = told(tmp_path)
+    assert result.exit_code == 0
+    assert "run.json" in result.stderr
+    assert "the run's journal tells" in result.stderr
+    assert result.stdout.startswith("## ✓ Pass\n")
+    (folder / "journal.jsonl").write_bytes(DAMAGES[damage] + b"\n")
+    for command in ("report", "status", "compare", "certify"):
+        more = {"compare": [str(folder), str(folder)], "certify": ["--output", str(tmp_path / "b")]}.get(command, [])
+        result = CliRunner().invoke(cli, [command, "--report-dir", str(tmp_path), *more])
+        assert result.exit_code == 2, command
+        assert "run.json" in result.stderr
+        assert "journal.jsonl" in result.stderr
+        assert isinstance(result.exception, SystemExit)
+
+
+def test_a_run_that_was_cut_off_is_told_as_far_as_it_came(tmp_path: Path) -> None:
+    folder = samples.write_run(tmp_path, ids=[DNS, samples.CORE[0]])
+    (folder / "run.json").unlink()
+    lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "journal.jsonl").write_bytes(b"".join(lines[:5]) + lines[5][:40])
+    result = told(tmp_path, folder.name)
+    assert result.exit_code == 0
+    assert f"run {folder.name} was cut off" in result.stderr
+    assert "Fail (unfinished)" in result.stdout
+    assert DNS in result.stdout
+    result = CliRunner().invoke(cli, ["status", "--report-dir", str(tmp_path), folder.name])
+    assert (result.exit_code, result.stdout) == (3, "Fail (unfinished)\n")
+    with Journal(folder):
+        assert "is in progress" in told(tmp_path, folder.name).stderr

@@ -84,11 +84,37 @@ def test_a_draft_says_so_on_every_page() -> None:
 
 def test_the_timeline_marks_the_chain_that_bounded_the_run() -> None:
     timeline = make_timeline(samples.make_record(ids=samples.CORE[:3]))
-    assert timeline.critical == ["fixture servers", samples.CORE[2], "cleanup"]
+    assert timeline.critical == ["shared servers", samples.CORE[2], "cleanup"]
     waited = {bar.name: round(bar.waited, 3) for bar in timeline.bars if bar.kind == "requirement"}
     assert set(waited.values()) == {0.9}
     assert timeline.bars[-1].name == "cleanup"
     assert max(timeline.ticks) <= timeline.total == 9.0
+
+
+def test_the_chain_goes_on_through_what_had_to_wait_its_turn() -> None:
+    """A disruptive requirement comes last: what bounded the run is what ran before it as well."""
+    run = samples.make_record(ids=samples.CORE[:3])
+    long, turn, short = run.requirements
+    run.requirements = [
+        msgspec.structs.replace(long, duration_s=6.0),
+        msgspec.structs.replace(turn, started_s=6.11, duration_s=1.5),
+        msgspec.structs.replace(short, duration_s=2.0),
+    ]
+    timeline = make_timeline(run)
+    assert timeline.critical == ["shared servers", long.id, turn.id, "cleanup"]
+    assert round(timeline.critical_s, 1) == 8.5
+
+
+def test_the_node_that_most_failures_lead_to_is_named() -> None:
+    three = samples.make_record(outcomes=dict.fromkeys(samples.CORE[:3], "failed"))
+    assert "3 of 3 failures lead to node windows-1: look there first." in page.render(three)
+    two = samples.make_record(outcomes=dict.fromkeys(samples.CORE[:2], "failed"))
+    assert "look there first" not in page.render(two)
+    everywhere = [
+        samples.result(name, "failed", next_step=f"look at node windows-{n % 2 + 1}")
+        for n, name in enumerate(samples.CORE[:4])
+    ]
+    assert "look there first" not in page.render(samples.make_record(results=everywhere))
 
 
 def test_the_matrix_tells_nodes_services_and_names_apart() -> None:

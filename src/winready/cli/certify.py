@@ -38,8 +38,6 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
     winready certify RUN --product-file product.yaml --key signing.pem --output shop-1.4.tar.gz
     winready certify --draft --product-file product.yaml --output try.tar.gz
     """
-    import msgspec
-
     from winready.engine import journal
     from winready.report import record
     from winready.report.bundle import making, signing
@@ -55,7 +53,7 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
         not_shown = refusals(found, standard)
         if not not_shown or given["draft"]:
             recompute(standard, happened)
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError, JournalError) as error:
+    except (journal.Unreadable, JournalError) as error:
         fail(f"the journal of {folder} cannot carry a bundle: {error}", code=1)
     if not_shown and not given["draft"]:
         click.echo(f"run {found.run_id} cannot be certified:", err=True)

@@ -18,7 +18,7 @@ CHOICES = ("html", "junit", "csv", "json", "yaml", "markdown", "prow")
 @click.option("--output", metavar="PATH", help="Where to (default: standard output); for prow, a folder.")
 @report_dir_option
 def report(run: str | None, form: str, output: str | None, report_dir: str | None) -> None:
-    """Render the last run, or RUN (an id or a folder).
+    """Render the last run, or RUN (an id, a folder or a bundle).
 
     \b
     winready report --output report.html

@@ -84,6 +84,7 @@ def run(**given: Any) -> None:  # fmt: skip
     winready run --engine both --e2e-binary ./e2e.test   checks and upstream tests must agree
     """
     from winready.cluster.errors import ConfigError
+    from winready.engine.journal import Unreadable
     from winready.engine.selection import SelectionError
     from winready.report.folders import RunNotFound
 
@@ -97,7 +98,7 @@ def run(**given: Any) -> None:  # fmt: skip
             code = _run(target, options, standard, given)
     except ConfigError as error:
         fail(error.message, error.remedy)
-    except (SelectionError, RunNotFound) as error:
+    except (SelectionError, RunNotFound, Unreadable) as error:
         fail(str(error))
     sys.exit(code)
 
@@ -190,13 +191,11 @@ def _carried(given: dict[str, Any]) -> dict[str, Any]:
         return {}
     if given["resume"] and given["rerun_failed"]:
         raise click.UsageError("--resume and --rerun-failed exclude each other")
-    from winready.engine import journal
     from winready.engine.selection import Selection
     from winready.report import folders, record
 
     base = folders.report_folder(given["report_dir"])
-    folder = folders.find(base, given["resume"] or given["rerun_failed"], unfinished=bool(given["resume"]))
-    earlier = record.from_events(journal.read(folder))
+    earlier = record.read_story(folders.find(base, given["resume"] or given["rerun_failed"]))
     if given["rerun_failed"]:
         again = [item.id for item in earlier.requirements if item.outcome not in ("passed", "not-applicable")]
         if not again:

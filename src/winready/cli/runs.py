@@ -18,9 +18,11 @@ report_dir_option = click.option(
 
 
 def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
-    """The folder and the record of a run; a mistake of the user ends the command."""
-    import msgspec
+    """The folder and the record of a run; a mistake of the user ends the command.
 
+    A run without a record that can be read is told by its journal, as far as it came.
+    """
+    from winready.engine import journal
     from winready.report import folders, record
 
     base = folders.report_folder(report_dir)
@@ -28,11 +30,21 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
         return Path(run), _in_bundle(Path(run))
     try:
         folder = folders.find(base, run)
-        return folder, record.read(folder)
     except folders.RunNotFound as error:
         fail(str(error), "'winready history' lists the runs that there are" if run else "")
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        fail(f"{folder / record.NAME} cannot be read: {error}", "the run's journal.jsonl may still be whole")
+    try:
+        if (folder / record.NAME).exists():
+            return folder, record.read(folder)
+        state = "is in progress" if journal.in_progress(folder) else "was cut off"
+        problem = f"run {folder.name} {state}; this is what its journal tells so far"
+    except journal.Unreadable as error:
+        problem = f"{error}; this is what the run's journal tells"
+    try:
+        found = record.read_story(folder)
+    except journal.Unreadable as error:
+        fail(problem.partition(";")[0], str(error))
+    click.echo(f"note: {problem}", err=True)
+    return folder, found
 
 
 def _in_bundle(path: Path) -> Record:

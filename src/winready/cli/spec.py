@@ -133,11 +133,25 @@ def coverage(kubernetes: str | None, output: str) -> None:
 
 
 @spec.command()
-def schema() -> None:
-    """Print the JSON Schema of specification files."""
-    from winready.spec.loader import json_schema
+@click.option(
+    "--of",
+    "what",
+    type=click.Choice(["spec", "run", "journal"]),
+    default="spec",
+    show_default=True,
+    help="Of specification files, of run.json, or of each line of journal.jsonl.",
+)
+def schema(what: str) -> None:
+    """Print a JSON Schema.
 
-    print_document(json_schema(), "json")
+    \b
+    winready spec schema                  of specification files
+    winready spec schema --of run         of run.json
+    winready spec schema --of journal     of each line of journal.jsonl
+    """
+    from winready.report.schemas import SCHEMAS
+
+    print_document(SCHEMAS[what](), "json")
 
 
 def _flat(value: Any) -> str:

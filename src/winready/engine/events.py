@@ -12,6 +12,8 @@ from winready.engine.plan import Plan
 from winready.engine.selection import Selection
 from winready.engine.verdict import Verdict
 
+SCHEMA = "winready-journal/1"
+
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
     """Something that happened, ``at_s`` wall seconds after the run began."""
@@ -29,6 +31,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run-started"):
     spec_digest: str
     selection: Selection
     settings: dict[str, Any]
+    schema: str = SCHEMA
 
 
 class InventoryTaken(Event, frozen=True, kw_only=True, tag="inventory-taken"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +14,12 @@ import msgspec
 from winready.engine.events import AnyEvent
 
 NAME = "journal.jsonl"
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding junk raises; recursion, because somebody may nest a million brackets."""
+
+
+class Unreadable(Exception):
+    """A file of a run cannot be read; the message names it and says why."""
 
 
 class Journal:
@@ -19,6 +27,10 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / NAME).open("ab")
+        # The kernel takes the lock back however the run ends, so nobody takes a killed run for a live one. Where a
+        # file system has no locks, the run matters more than who watches it.
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def __enter__(self) -> Self:
         return self
@@ -35,16 +47,33 @@ class Journal:
         os.fsync(self._file.fileno())
 
 
+def in_progress(folder: Path) -> bool:
+    """Whether somebody is still writing the journal."""
+    try:
+        with (folder / NAME).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 def read(folder: Path) -> list[AnyEvent]:
-    """The events of a run; a last line that a kill cut short is left out."""
+    """The events of a run; a last line that a kill cut short is left out. Raises `Unreadable`."""
+    path = folder / NAME
+    try:
+        *lines, rest = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
     events: list[AnyEvent] = []
-    lines = (folder / NAME).read_bytes().split(b"\n")
-    for number, line in enumerate(lines):
-        if not line:
-            continue
+    for number, line in enumerate(lines, 1):
         try:
             events.append(msgspec.json.decode(line, type=AnyEvent))
-        except (msgspec.DecodeError, msgspec.ValidationError):
-            if number < len(lines) - 1:
-                raise
+        except NOT_JSON as error:
+            raise Unreadable(f"{path}, line {number} is no event of this version: {error}") from None
+    if rest:
+        # A kill may have cut off no more than the end of the line.
+        with contextlib.suppress(*NOT_JSON):
+            events.append(msgspec.json.decode(rest, type=AnyEvent))
     return events

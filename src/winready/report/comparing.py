@@ -133,7 +133,7 @@ def _stable(probe: Probe) -> str:
 
 def _told(probe: Probe) -> str:
     seen = " ".join(probe.observed.split())
-    return f"{probe.title} (node {probe.node}): {seen[:200]}"
+    return f"{probe.title} (node {probe.node}): {seen if len(seen) <= 200 else f'{seen[:200]}…'}"
 
 
 def _side(run: Record, name: str) -> Side:

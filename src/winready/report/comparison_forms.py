@@ -90,8 +90,17 @@ def as_html(found: Comparison, *, home: str = "") -> str:
     """One self-contained page."""
     style = page.asset("base.css") + page.asset("compare.css")
     policy = f"default-src 'none'; style-src {page.digest(style)}; base-uri 'none'; form-action 'none'"
+    worth = changed(found.rows)
     template = page.environment().get_template("compare.html")
-    return template.render(found=found, style=Markup(style), policy=policy, signs=SIGNS, home=home)  # noqa: S704
+    return template.render(
+        found=found,
+        changed=worth,
+        same=[row for row in found.rows if row not in worth],
+        style=Markup(style),  # noqa: S704 - our own file, allowed by its digest
+        policy=policy,
+        signs=SIGNS,
+        home=home,
+    )
 
 
 FORMS: dict[str, Callable[[Comparison], str]] = {

@@ -34,15 +34,14 @@ def create(base: Path, run_id: str) -> Path:
     return folder
 
 
-def find(base: Path, run: str | None, *, unfinished: bool = False) -> Path:
-    """The folder of a run by path or id, or the newest run; ``unfinished`` ones have a journal only."""
-    wanted = journal.NAME if unfinished else record.NAME
+def find(base: Path, run: str | None) -> Path:
+    """The folder of a run by path or id, finished or not; without a name, the newest that finished."""
     if run is None:
-        runs = sorted(path.parent for path in base.glob(f"*/{wanted}")) if base.is_dir() else []
+        runs = sorted(path.parent for path in base.glob(f"*/{record.NAME}")) if base.is_dir() else []
         if not runs:
             raise RunNotFound(f"there is no finished run in {base}; 'winready run' makes one")
         return runs[-1]
     for candidate in (Path(run), base / run):
-        if (candidate / wanted).is_file():
+        if any((candidate / name).is_file() for name in (record.NAME, journal.NAME)):
             return candidate
     raise RunNotFound(f"there is no run {run!r}, neither as a folder nor in {base}")

@@ -53,6 +53,7 @@ class _Cluster(msgspec.Struct):
 class _Run(msgspec.Struct):
     """What the index keeps of ``run.json``; evidence is skipped, not even decoded."""
 
+    schema: str
     run_id: str
     started: str
     verdict: str
@@ -150,7 +151,9 @@ class History:
     def _add(self, folder: str, stamp: str) -> None:
         try:
             run = msgspec.json.decode((self.base / folder / record.NAME).read_bytes(), type=_Run)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            if run.schema != record.SCHEMA:
+                raise msgspec.DecodeError(f"it is of the schema {run.schema[:40]!r}, not {record.SCHEMA}")
+        except (OSError, *journal.NOT_JSON) as error:
             self._database.execute("insert or replace into damaged values (?, ?, ?)", (folder, stamp, str(error)))
             return
         cluster = run.cluster or _Cluster()
@@ -188,10 +191,11 @@ class History:
         return wanted
 
 
-def unfinished(base: Path) -> list[str]:
-    """Runs that have a journal and no record yet: in progress, or cut off. Newest first."""
+def unfinished(base: Path, limit: int = 20) -> list[tuple[str, bool]]:
+    """Runs that have a journal and no record, newest first, and whether they are still in progress."""
     folders = (path.parent for path in base.glob(f"*/{journal.NAME}"))
-    return sorted((folder.name for folder in folders if not (folder / record.NAME).exists()), reverse=True)
+    names = sorted((folder.name for folder in folders if not (folder / record.NAME).exists()), reverse=True)
+    return [(name, journal.in_progress(base / name)) for name in names[:limit]]
 
 
 def counts(results: dict[str, Outcome]) -> str:

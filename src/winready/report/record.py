@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from winready.cluster.inventory import Inventory
-from winready.engine import events
+from winready.engine import events, journal
+from winready.engine.journal import NOT_JSON, Unreadable
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.selection import Selection
@@ -39,10 +40,10 @@ class Record(msgspec.Struct, kw_only=True):
     tool: str = ""
     started: str = ""
     duration_s: float = 0.0
-    verdict: str = "Fail"
+    verdict: Literal["Pass", "Fail"] = "Fail"
     verdict_text: str = "Fail (unfinished)"
     exit_code: int = 3
-    scope: str = "partial"
+    scope: Literal["complete", "partial"] = "partial"
     verdict_reasons: list[str] = msgspec.field(default_factory=lambda: ["the run did not finish"])
     spec: dict[str, str] = {}
     selection: Selection = msgspec.field(default_factory=Selection)
@@ -115,5 +116,35 @@ def write(record: Record, folder: Path) -> None:
 
 
 def read(folder: Path) -> Record:
-    """The record of a finished run."""
-    return msgspec.json.decode((folder / NAME).read_bytes(), type=Record)
+    """The record of a finished run; raises `Unreadable`."""
+    path = folder / NAME
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+        if head.schema == SCHEMA:
+            return msgspec.json.decode(data, type=Record)
+    except NOT_JSON as error:
+        raise Unreadable(f"{path} is no record of a run: {error}") from None
+    raise Unreadable(f"{path} is of the schema {head.schema[:40]!r}; this winready reads {SCHEMA}")
+
+
+def read_story(folder: Path) -> Record:
+    """The record of a run from its journal, however far it came; raises `Unreadable`."""
+    happened = journal.read(folder)
+    if not happened or not isinstance(happened[0], events.RunStarted):
+        raise Unreadable(f"{folder / journal.NAME} does not begin with the start of a run")
+    if happened[0].schema != events.SCHEMA:
+        raise Unreadable(
+            f"{folder / journal.NAME} is of the schema {happened[0].schema[:40]!r}; this winready reads {events.SCHEMA}"
+        )
+    return from_events(happened)
+
+
+class _Head(msgspec.Struct):
+    """Enough to know whether the rest can be read."""
+
+    schema: str
+    run_id: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from winready.engine.events import UpstreamProgress
@@ -27,6 +28,11 @@ AGREEMENTS = {
     "agree in part": "upstream agrees as far as it reaches",
     "native only": "upstream cannot tell",
 }
+
+
+def count(number: int, thing: str) -> str:
+    """``1 node``, ``2 nodes``."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def result_line(result: RequirementResult) -> str:
@@ -70,6 +76,8 @@ def summary_lines(record: Record) -> list[tuple[str, str]]:
     lines.append(("", ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "nothing was run"))
     for same in by_reason(record.requirements):
         lines += _explained(same)
+    if text := suspect(record):
+        lines.append(("bold", text))
     for rule in record.rules:
         if rule.gates != "run":
             lines.append(("dim", f"{rule.id}, which only a certificate needs: {rule.reason}"))
@@ -90,6 +98,24 @@ def by_reason(results: list[RequirementResult]) -> list[list[RequirementResult]]
         if item.outcome in ("failed", "error", "blocked"):
             groups.setdefault((item.outcome, item.reason), []).append(item)
     return sorted(groups.values(), key=lambda same: ("failed", "error", "blocked").index(same[0].outcome))
+
+
+def suspect(record: Record) -> str:
+    """Where to look first: the one node that most of several failures lead to; empty when there is no such node."""
+    failed = [item for item in record.requirements if item.outcome == "failed"]
+    nodes = [node.name for node in record.cluster.nodes] if record.cluster else []
+    led = Counter(
+        name
+        for item in failed
+        for name in nodes
+        if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", item.next_step)
+    )
+    if len(failed) < 3 or not led:
+        return ""
+    (name, most), *others = led.most_common(2)
+    if 2 * most <= len(failed) or any(number == most for _, number in others):
+        return ""
+    return f"{most} of {len(failed)} failures lead to node {name}: look there first."
 
 
 def _explained(same: list[RequirementResult]) -> list[tuple[str, str]]:

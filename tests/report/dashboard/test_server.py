@@ -103,9 +103,39 @@ async def test_a_damaged_run_is_left_out_and_said(site: Site, tmp_path: Path) ->
     broken.mkdir()
     (broken / "run.json").write_bytes(b"{")
     status, text = await site.get("/")
-    assert (status, "Run broken cannot be read" in text) == (200, True)
+    assert (status, "cannot be read and is left out" in text) == (200, True)
     status, text = await site.get("/runs/broken")
     assert (status, "cannot be read" in text) == (404, True)
+    assert 'href="/">All runs' in text
+
+
+async def test_a_run_whose_record_is_damaged_is_told_by_its_journal(site: Site, tmp_path: Path) -> None:
+    folder = samples.write_run(tmp_path)
+    (folder / "run.json").write_bytes(b"{")
+    status, text = await site.get(f"/runs/{folder.name}")
+    assert status == 200
+    assert "is no record of a run" in text
+    assert f'id="{DNS}"' in text
+
+
+async def test_a_run_that_was_killed_does_not_look_live(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "261105-100000-eeee"
+    folder.mkdir()
+    happened = samples.run_events(folder.name, ids=[DNS, samples.CORE[0]])
+    with Journal(folder) as journal:
+        for event in happened[:5]:
+            journal.append(event)
+        assert "is in progress" in (await site.get("/"))[1]
+        async with site.session.get(f"{site.address}/runs/{folder.name}", allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (302, f"/runs/{folder.name}/live")
+    text = (await site.get("/"))[1]
+    assert "is in progress" not in text
+    assert "was cut off" in text
+    _, text = await site.get(f"/runs/{folder.name}/events")
+    assert text.rstrip().endswith('{"event":"cut-off"}')
+    _, text = await site.get(f"/runs/{folder.name}")
+    assert "This run was cut off" in text
+    assert "Fail" in text
 
 
 async def test_a_run_in_progress_is_followed_event_by_event(site: Site, tmp_path: Path) -> None:

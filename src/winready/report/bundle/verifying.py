@@ -145,7 +145,7 @@ def _specification(data: bytes) -> Specification:
 def _story(data: bytes) -> list[events.AnyEvent]:
     try:
         return [msgspec.json.decode(line, type=events.AnyEvent) for line in data.split(b"\n") if line]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except journal.NOT_JSON as error:
         raise JournalError(f"the journal cannot be read: {error}") from None
 
 
@@ -156,5 +156,5 @@ def _record(story: list[events.AnyEvent]) -> Record:
 def _claim(data: bytes) -> Certificate:
     try:
         return msgspec.json.decode(data, type=Certificate)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except journal.NOT_JSON as error:
         raise BundleError(f"{making.CERTIFICATE} cannot be read: {error}") from None

@@ -21,10 +21,12 @@ async def follow(
 ) -> AsyncIterator[tuple[int, dict[str, Any]]]:
     """Events from a byte offset on, each with the offset after it, until the run has its verdict or nobody watches.
 
-    A half-written line waits for its other half; a line that cannot be read is passed over.
+    A half-written line waits for its other half; a line that cannot be read is passed over. When nobody writes any
+    more and there is no verdict, the last event says that the run was cut off.
     """
     path = folder / journal.NAME
     rest = b""
+    abandoned = False
     while watched():
         try:
             with path.open("rb") as file:
@@ -33,6 +35,11 @@ async def follow(
         except OSError:
             return
         if not data:
+            if abandoned:
+                yield offset, {"event": "cut-off"}
+                return
+            # Looked at before the pause, believed after it: the last lines may still have been on their way.
+            abandoned = not journal.in_progress(folder)
             await asyncio.sleep(POLL_SECONDS)
             continue
         *lines, rest = (rest + data).split(b"\n")
@@ -40,7 +47,7 @@ async def follow(
             offset += len(line) + 1
             try:
                 event: events.AnyEvent = msgspec.json.decode(line, type=events.AnyEvent)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except journal.NOT_JSON:
                 continue
             yield offset, told(event)
             if isinstance(event, events.RunFinished):

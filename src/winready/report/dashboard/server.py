@@ -58,7 +58,7 @@ class Dashboard:
 
     async def grid(self, request: web.Request) -> web.Response:
         """The grid of all runs; its data comes along, so that one request shows it all."""
-        return self._page("grid.html", data=self._grid(), live=unfinished(self.base)[:20])
+        return self._page("grid.html", data=self._grid(), unfinished=unfinished(self.base))
 
     async def grid_data(self, request: web.Request) -> web.Response:
         """The same for machines."""
@@ -72,14 +72,12 @@ class Dashboard:
         return data
 
     async def run(self, request: web.Request) -> web.Response:
-        """A finished run: its report, with the way back."""
+        """A run's report, with the way back; one in progress is shown as it goes on."""
         folder = self._folder(request.match_info["run"])
-        if not (folder / record.NAME).exists():
+        if not (folder / record.NAME).exists() and journal.in_progress(folder):
             raise web.HTTPFound(f"/runs/{folder.name}/live")
-        text = page.render(self._record(folder), home="/")
-        # The page brings its own, stricter policy along; the header must not take it away.
-        headers = {"Content-Security-Policy": "frame-ancestors 'none'"}
-        return web.Response(text=text, content_type="text/html", headers=headers)
+        found, note = self._record(folder)
+        return _own_policy(page.render(found, home="/", note=note))
 
     async def live(self, request: web.Request) -> web.Response:
         """A run in progress."""
@@ -101,11 +99,8 @@ class Dashboard:
 
     async def compare(self, request: web.Request) -> web.Response:
         """Two runs side by side."""
-        a, b = (self._record(self._folder(request.query.get(name, ""))) for name in ("a", "b"))
-        text = comparison_forms.as_html(compare(a, b), home="/")
-        return web.Response(
-            text=text, content_type="text/html", headers={"Content-Security-Policy": "frame-ancestors 'none'"}
-        )
+        a, b = (self._record(self._folder(request.query.get(name, "")))[0] for name in ("a", "b"))
+        return _own_policy(comparison_forms.as_html(compare(a, b), home="/"))
 
     async def static(self, request: web.Request) -> web.Response:
         """Styles and scripts, from the package and nowhere else."""
@@ -122,18 +117,34 @@ class Dashboard:
 
     def _folder(self, name: str) -> Path:
         """A run's folder by its name; names of anything else lead nowhere."""
-        if not name or name.startswith(".") or "/" in name or "\\" in name or "\x00" in name:
-            raise web.HTTPNotFound(text="There is no such run.\n")
-        folder = self.base / name
-        if not any((folder / part).is_file() for part in (record.NAME, journal.NAME)):
-            raise web.HTTPNotFound(text="There is no such run.\n")
-        return folder
+        if name and not name.startswith(".") and not set(name) & set("/\\\x00"):
+            folder = self.base / name
+            if any((folder / part).is_file() for part in (record.NAME, journal.NAME)):
+                return folder
+        raise self._missing("There is no such run.")
 
-    def _record(self, folder: Path) -> record.Record:
+    def _record(self, folder: Path) -> tuple[record.Record, str]:
+        """A run by its record, or by its journal; then with a note that says why."""
+        note = "This run was cut off before it had a verdict. Below is what its journal tells."
         try:
-            return record.read(folder)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise web.HTTPNotFound(text=f"Run {folder.name} cannot be read: {error}\n") from None
+            if (folder / record.NAME).exists():
+                return record.read(folder), ""
+        except journal.Unreadable as error:
+            note = f"{error}. Below is what the run's journal tells."
+        try:
+            return record.read_story(folder), note
+        except journal.Unreadable as error:
+            raise self._missing(f"Run {folder.name} cannot be read: {error}.") from None
+
+    def _missing(self, why: str) -> web.HTTPNotFound:
+        text = self._templates.get_template("missing.html").render(why=why)
+        return web.HTTPNotFound(text=text, content_type="text/html")
 
     def _page(self, name: str, **values: Any) -> web.Response:
         return web.Response(text=self._templates.get_template(name).render(**values), content_type="text/html")
+
+
+def _own_policy(text: str) -> web.Response:
+    """A page that brings its own, stricter policy along, which the header must not take away."""
+    headers = {"Content-Security-Policy": "frame-ancestors 'none'"}
+    return web.Response(text=text, content_type="text/html", headers=headers)

@@ -25,9 +25,14 @@ from winready.spec.loader import load_standard
 
 NAME = "report.html"
 ORDER = ("failed", "error", "blocked", "passed", "not-applicable")
+VERIFIERS = {
+    "native": "winready's own check",
+    "upstream": "upstream tests (e2e.test)",
+    "both": "winready's own check and upstream tests (e2e.test), which must agree",
+}
 
 
-def render(record: Record, *, draft: Sequence[str] = (), home: str = "") -> str:
+def render(record: Record, *, draft: Sequence[str] = (), home: str = "", note: str = "") -> str:
     """The page of a run. ``draft``: what it must say on every page that it is not. ``home``: where it is a part of."""
     style, script = asset("base.css") + asset("report.css"), asset("report.js")
     return (
@@ -41,12 +46,16 @@ def render(record: Record, *, draft: Sequence[str] = (), home: str = "") -> str:
             "base-uri 'none'; form-action 'none'",
             counts=[(name, count) for name in ORDER if (count := _counts(record)[name])],
             problems=words.by_reason(record.requirements),
+            suspect=words.suspect(record),
             categories=_categories(record.requirements),
+            core=_core(record),
+            windows=_windows(record),
             statements=_statements(),
             timeline=make_timeline(record),
             matrix=make_matrix(record),
             draft=draft,
             home=home,
+            note=note,
         )
     )
 
@@ -66,8 +75,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    env.filters |= {"duration": words.duration, "command": _command, "shown": _shown, "number": _number}
-    env.globals |= {"MARKS": words.MARKS}
+    env.filters |= {"duration": words.duration, "command": _command, "shown": _shown, "clock": _clock}
+    env.globals |= {"MARKS": words.MARKS, "VERIFIERS": VERIFIERS}
     return env
 
 
@@ -85,6 +94,23 @@ def digest(text: str) -> str:
 
 def _counts(record: Record) -> Counter[str]:
     return Counter(item.outcome for item in record.requirements)
+
+
+def _core(record: Record) -> tuple[int, int]:
+    """How many core requirements passed, and how many the specification has that was followed."""
+    selected = [item for item in record.requirements if item.level == "core"]
+    standard = load_standard()
+    known = [item for item in standard.requirements if standard.level(item) == "core"]
+    followed = record.spec.get("digest") == standard.digest
+    return sum(item.outcome == "passed" for item in selected), len(known if followed else selected)
+
+
+def _windows(record: Record) -> list[str]:
+    """The Windows builds of the cluster, with how many nodes have each."""
+    found = Counter(node.build for node in record.cluster.nodes if node.windows) if record.cluster else Counter()
+    return [
+        f"{build or 'of unknown build'} on {words.count(number, 'node')}" for build, number in sorted(found.items())
+    ]
 
 
 def _categories(results: Sequence[RequirementResult]) -> list[tuple[str, str, list[RequirementResult]]]:
@@ -108,8 +134,21 @@ def _command(words_of_it: Sequence[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+    except RecursionError:
+        return "(nested too deep to be shown)"
 
 
-def _number(value: float) -> str:
-    return f"{value:.3f}".rstrip("0").rstrip(".")
+def _clock(seconds: float) -> str:
+    """A mark on the time axis: short, because many stand side by side."""
+    if seconds < 60:
+        return f"{seconds:g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"

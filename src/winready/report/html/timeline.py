@@ -37,16 +37,21 @@ class Timeline:
     total: float
     bars: list[Bar]
     ticks: list[float]
+    """Where lines stand, in seconds."""
     critical: list[str]
     """Names along the chain that bounded the run, in order."""
     critical_s: float
+
+    def share(self, seconds: float) -> str:
+        """A stretch of time as a share of the whole axis."""
+        return f"{100 * seconds / (self.total or 1):.3f}%"
 
 
 def make_timeline(record: Record) -> Timeline:
     """The timeline of a run, in the order in which things ended."""
     fixtures = {
         item.name: Bar(
-            f"fixture {item.name}",
+            f"shared {item.name}",
             "fixture",
             max(item.started_s, 0.0),
             item.started_s + item.seconds,
@@ -70,30 +75,30 @@ def make_timeline(record: Record) -> Timeline:
         ended = record.duration_s
         bars.append(Bar("cleanup", "cleanup", max(ended - record.cleanup_s, 0.0), ended, "passed"))
     total = max([record.duration_s, *(bar.end for bar in bars)], default=0.0)
-    chain = _critical(bars, {name: planned[name].fixtures for name in planned}, fixtures)
+    chain = _critical(bars, {name: planned[name].fixtures for name in planned}, fixtures, max(total / 50, 0.25))
     for bar in chain:
         bar.critical = True
     seconds = _covered(chain)
     return Timeline(total, bars, _ticks(total), [bar.name for bar in chain], seconds)
 
 
-def _critical(bars: list[Bar], needs: dict[str, list[str]], fixtures: dict[str, Bar]) -> list[Bar]:
-    """Backwards from the end: what ended last, and what it had to wait for."""
+def _critical(bars: list[Bar], needs: dict[str, list[str]], fixtures: dict[str, Bar], at_once: float) -> list[Bar]:
+    """Backwards from the end: what ended last, and what kept each link from beginning or going on earlier."""
     checks = [bar for bar in bars if bar.kind == "requirement"]
     chain = [bar for bar in bars if bar.kind == "cleanup"]
-    end = float("inf")
-    while True:
-        # What ran one after the other (disruptive requirements) joins the chain link by link.
-        before = [bar for bar in checks if bar.end <= end + 0.05 and bar not in chain]
-        if not before:
-            break
-        last = max(before, key=lambda bar: bar.end)
+    last = max(checks, key=lambda bar: bar.end, default=None)
+    first = min((bar.start for bar in checks), default=0.0)
+    while last is not None:
         chain.insert(0, last)
-        waited_for = [fixtures[name] for name in needs.get(last.name, []) if name in fixtures]
-        if waited_for:
-            chain.insert(0, max(waited_for, key=lambda bar: bar.end))
+        if last.waited:
+            shared = [fixtures[name] for name in needs.get(last.name, []) if name in fixtures]
+            chain.insert(0, max(shared, key=lambda bar: bar.end))
             break
-        end = last.start
+        if last.start - first <= at_once:
+            break
+        # It began late: it had to wait for a place, or for its turn (disruptive requirements come last).
+        before = [bar for bar in checks if bar.end <= last.start + 0.05 and bar not in chain]
+        last = max(before, key=lambda bar: bar.end, default=None)
     return chain
 
 

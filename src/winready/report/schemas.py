@@ -1,0 +1,40 @@
+"""The published JSON Schemas, made from the very types that write the files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from winready.engine import events
+from winready.report import record
+from winready.spec.loader import json_schema
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def specification() -> dict[str, Any]:
+    """Of specification files."""
+    return json_schema()
+
+
+def run() -> dict[str, Any]:
+    """Of ``run.json``."""
+    return _published(record.Record, "winready run.json", "Record", record.SCHEMA)
+
+
+def journal() -> dict[str, Any]:
+    """Of each line of ``journal.jsonl``."""
+    return _published(events.AnyEvent, "a line of winready's journal.jsonl", "RunStarted", events.SCHEMA)
+
+
+SCHEMAS = {"spec": specification, "run": run, "journal": journal}
+
+
+def _published(kind: Any, title: str, versioned: str, version: str) -> dict[str, Any]:
+    schema: dict[str, Any] = msgspec.json.schema(kind)
+    # What is written always names the schema that it follows; readers may be stricter than our own decoder.
+    head = schema["$defs"][versioned]
+    head["properties"]["schema"] = {"const": version}
+    head["required"] = [*head.get("required", []), "schema"]
+    return {"$schema": DIALECT, "$id": f"urn:{version.replace('/', ':')}", "title": title, **schema}
