@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
+
+
+PATIENCE_MS = 30_000
+"""For a busy machine; nothing here is judged by how long it takes."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +35,7 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser) -> Iterator[Page]:
     """A page; at the end it must have logged no error and asked nobody else."""
     opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.set_default_timeout(PATIENCE_MS)
     problems: list[str] = []
     opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: problems.append(str(error)))
@@ -51,4 +57,4 @@ def dashboard(tmp_path: Path) -> Iterator[str]:
     assert process.stdout is not None
     yield process.stdout.readline().rsplit(" ", 1)[1].strip()
     process.terminate()
-    assert process.wait(10) == 0
+    assert process.wait(30) == 0

@@ -60,7 +60,7 @@ def test_a_run_in_progress_moves_by_itself(page: Page, dashboard: str, tmp_path:
         for event in happened[3:5]:
             journal.append(event)
         expect(page.locator("tr[data-outcome=failed]")).to_contain_text("N10 went wrong")
-        expect(page.locator("#judged")).to_have_text("1")
+        expect(page.locator("#judged")).to_have_text("1 of 2 judged")
         for event in happened[5:]:
             journal.append(event)
         expect(page.locator("#state")).to_contain_text("Fail")
@@ -76,3 +76,40 @@ def test_a_phone_scrolls_the_grid_and_not_the_page(page: Page, dashboard: str, t
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.evaluate("document.getElementById('grid').scrollLeft = 1e6")
     expect(page.locator(".run", has_text="11-01")).to_be_visible()
+
+
+def test_a_killed_run_stops_looking_live(page: Page, dashboard: str, tmp_path: Path) -> None:
+    folder = tmp_path / "261105-100000-eeee"
+    folder.mkdir()
+    happened = samples.run_events(folder.name, ids=[DNS, samples.CORE[0]], outcomes={DNS: "failed"})
+    with Journal(folder) as journal:
+        for event in happened[:5]:
+            journal.append(event)
+        page.goto(f"{dashboard}runs/{folder.name}")
+        expect(page.locator("#state")).to_have_text("is in progress")
+        expect(page.locator("tr[data-outcome=waiting]")).to_have_count(1)
+    expect(page.locator("#state")).to_have_text("was cut off")
+    expect(page.locator("#cut")).to_be_visible()
+    expect(page.locator("tr[data-outcome=unjudged]")).to_have_count(1)
+    expect(page.locator(".dot")).to_be_hidden()
+    page.click("text=Open the report")
+    expect(page.locator("aside.note")).to_contain_text("cut off")
+    expect(page.locator(f".req[id='{DNS}']")).to_be_visible()
+
+
+def test_fingers_mark_and_compare_in_the_list(page: Page, dashboard: str, tmp_path: Path) -> None:
+    for day in range(1, 29):
+        samples.write_run(
+            tmp_path, f"2611{day:02}-100000-aaaa", ids=[DNS], outcomes={DNS: "failed"} if day == 28 else {}
+        )
+    page.goto(dashboard)
+    expect(page.locator("#list tr")).to_have_count(25)
+    expect(page.locator("#list tr").first).to_contain_text("▼ 1 worse")
+    page.click("#more")
+    expect(page.locator("#list tr")).to_have_count(28)
+    expect(page.locator("#list tr").last).to_contain_text("first run")
+    page.locator("#list input").nth(0).check()
+    page.locator("#list input").nth(27).check()
+    page.click("#compare")
+    page.wait_for_url("**/compare?a=261101-100000-aaaa&b=261128-100000-aaaa")
+    expect(page.locator("tbody tr").first).to_contain_text("worse")

@@ -50,9 +50,9 @@ def by_cluster(index: History, wanted: str | None, limit: int) -> list[ClusterRu
         results = index.results(entries[: max(limit + 1, FLAKY_RUNS)])
         lines = []
         for number, entry in enumerate(entries[:limit]):
-            before = results[entries[number + 1].run_id] if number + 1 < len(entries) else {}
-            lines.append(_line(entry, results[entry.run_id], before))
-        newest = [results[entry.run_id] for entry in entries[:FLAKY_RUNS]]
+            before = results[entries[number + 1].folder] if number + 1 < len(entries) else {}
+            lines.append(_line(entry, results[entry.folder], before))
+        newest = [results[entry.folder] for entry in entries[:FLAKY_RUNS]]
         found.append(ClusterRuns(cluster=cluster, label=entries[0].label, flaky=flaky(newest), runs=lines))
     return found
 

@@ -17,21 +17,23 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from winready.engine import journal
+from winready.engine import journal, outcomes
 from winready.report import record
 
 NAME = ".history.sqlite3"
-VERSION = 1
+VERSION = 2
 SANDBOX = "sandbox"
+PATIENCE = 2.0
+"""Seconds to wait for somebody else's work on the index; then it is made anew in memory."""
 _TABLES = """
 create table runs (
-  run_id text primary key, folder text not null, stamp text not null, started text not null, duration_s real not null,
+  folder text primary key, run_id text not null, stamp text not null, started text not null, duration_s real not null,
   verdict text not null, verdict_text text not null, exit_code integer not null, scope text not null,
   cluster text not null, server text not null, version text not null, digest text not null, tool text not null
 ) without rowid;
 create table results (
-  run_id text not null, requirement text not null, outcome text not null, reason text not null,
-  duration_s real not null, primary key (run_id, requirement)
+  folder text not null, requirement text not null, outcome text not null, reason text not null,
+  duration_s real not null, primary key (folder, requirement)
 ) without rowid;
 create table damaged (folder text primary key, stamp text not null, why text not null) without rowid;
 """
@@ -39,7 +41,7 @@ create table damaged (folder text primary key, stamp text not null, why text not
 
 class _Result(msgspec.Struct):
     id: str
-    outcome: str
+    outcome: outcomes.Outcome
     reason: str = ""
     duration_s: float = 0.0
 
@@ -72,8 +74,9 @@ class _Run(msgspec.Struct):
 class Entry:
     """A finished run in the index."""
 
-    run_id: str
     folder: str
+    """What it is known by here; a copy of a run is another one."""
+    run_id: str
     started: str
     duration_s: float
     verdict: str
@@ -142,11 +145,8 @@ class History:
             self._database.execute("analyze")
 
     def _forget(self, folder: str) -> None:
-        self._database.execute(
-            "delete from results where run_id in (select run_id from runs where folder = ?)", (folder,)
-        )
-        self._database.execute("delete from runs where folder = ?", (folder,))
-        self._database.execute("delete from damaged where folder = ?", (folder,))
+        for table in ("results", "runs", "damaged"):
+            self._database.execute(f"delete from {table} where folder = ?", (folder,))  # noqa: S608
 
     def _add(self, folder: str, stamp: str) -> None:
         try:
@@ -159,14 +159,14 @@ class History:
         cluster = run.cluster or _Cluster()
         identity = SANDBOX if run.settings.get("sandbox") else cluster.uid or cluster.server
         row = (
-            run.run_id, folder, stamp, run.started, run.duration_s, run.verdict, run.verdict_text, run.exit_code,
+            folder, run.run_id, stamp, run.started, run.duration_s, run.verdict, run.verdict_text, run.exit_code,
             run.scope, identity, cluster.server, cluster.version, run.spec.get("digest", ""), run.tool,
         )  # fmt: skip
         self._database.execute(f"insert or replace into runs values ({', '.join('?' * len(row))})", row)  # noqa: S608
         self._database.executemany(
             "insert or replace into results values (?, ?, ?, ?, ?)",
             [
-                (run.run_id, item.id, item.outcome, "" if item.outcome == "passed" else item.reason, item.duration_s)
+                (folder, item.id, item.outcome, "" if item.outcome == "passed" else item.reason, item.duration_s)
                 for item in run.requirements
             ],
         )
@@ -182,11 +182,11 @@ class History:
         return [Entry(*row) for row in self._database.execute(query, (limit,))]
 
     def results(self, runs: Sequence[Entry]) -> dict[str, dict[str, Outcome]]:
-        """Outcomes by run and requirement."""
-        wanted: dict[str, dict[str, Outcome]] = {run.run_id: {} for run in runs}
-        query = "select requirement, outcome, reason, duration_s from results where run_id = ?"
-        for run_id, found in wanted.items():
-            for requirement, *rest in self._database.execute(query, (run_id,)):
+        """Outcomes by folder and requirement."""
+        wanted: dict[str, dict[str, Outcome]] = {run.folder: {} for run in runs}
+        query = "select requirement, outcome, reason, duration_s from results where folder = ?"
+        for folder, found in wanted.items():
+            for requirement, *rest in self._database.execute(query, (folder,)):
                 found[requirement] = Outcome(*rest)
         return wanted
 
@@ -217,11 +217,14 @@ def _open(base: Path) -> sqlite3.Connection:
     if not base.is_dir():
         return _fresh(":memory:")
     try:
-        database = sqlite3.connect(path, timeout=5)
+        database = sqlite3.connect(path, timeout=PATIENCE)
         try:
             whole = database.execute("pragma quick_check").fetchone()[0] == "ok"
             if whole and database.execute("pragma user_version").fetchone()[0] == VERSION:
                 return database
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise  # somebody works with it; it is not ours to throw away
         except sqlite3.DatabaseError:
             pass
         database.close()
@@ -233,7 +236,7 @@ def _open(base: Path) -> sqlite3.Connection:
 
 
 def _fresh(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=5)
+    database = sqlite3.connect(path, timeout=PATIENCE)
     database.executescript(f"pragma journal_mode = wal; pragma synchronous = off; begin; {_TABLES}")
     database.execute(f"pragma user_version = {VERSION}")
     database.commit()

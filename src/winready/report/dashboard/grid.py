@@ -16,22 +16,24 @@ def make_grid(index: History, limit: int = 1000) -> dict[str, Any]:
     """What the page needs: runs newest first, a row of letters per requirement, reasons once each."""
     entries = index.runs(limit)
     results = index.results(entries)
-    known = [item.id for item in load_standard().requirements]
-    others = sorted({name for run in results.values() for name in run} - set(known))
     used = {name for run in results.values() for name in run}
-    names = [name for name in [*known, *others] if name in used]
+    categories = {item.id: item.category for item in load_standard().requirements}
+    names = [*(name for name in categories if name in used), *sorted(used - set(categories))]
     reasons: dict[str, int] = {}
     why: dict[str, int] = {}
     letters: list[list[str]] = [[] for _ in names]
     for column, entry in enumerate(entries):
-        found = results[entry.run_id]
+        found = results[entry.folder]
         for row, name in enumerate(names):
             item = found.get(name)
             letters[row].append(LETTERS[item.outcome] if item else NOT_SELECTED)
             if item and item.reason:
                 why[f"{row}.{column}"] = reasons.setdefault(item.reason, len(reasons))
     return {
-        "requirements": [{"id": name, "cells": "".join(row)} for name, row in zip(names, letters, strict=True)],
+        "requirements": [
+            {"id": name, "category": categories.get(name, "Others"), "cells": "".join(row)}
+            for name, row in zip(names, letters, strict=True)
+        ],
         "runs": [_run(entry) for entry in entries],
         "reasons": list(reasons),
         "why": why,
@@ -56,6 +58,6 @@ def _flaky(entries: list[Entry], results: dict[str, dict[str, Outcome]]) -> dict
         groups.setdefault(entry.label, []).append(entry)
     found = {}
     for label, runs in groups.items():
-        if names := flaky([results[run.run_id] for run in runs[:FLAKY_RUNS]]):
+        if names := flaky([results[run.folder] for run in runs[:FLAKY_RUNS]]):
             found[label] = names
     return found

@@ -58,7 +58,8 @@ def told(event: events.AnyEvent) -> dict[str, Any]:
     """What the page shows of an event; evidence stays in the journal."""
     match event:
         case events.RunStarted():
-            return {"event": "started", "run": event.run_id, "time": event.time, "tool": event.tool}
+            scale = event.settings.get("time_scale", 1)
+            return {"event": "started", "run": event.run_id, "time": event.time, "tool": event.tool, "scale": scale}
         case events.InventoryTaken():
             nodes = [{"name": node.name, "os": node.os, "build": node.build} for node in event.inventory.nodes]
             return {"event": "cluster", "version": event.inventory.version, "nodes": nodes, "at": event.at_s}

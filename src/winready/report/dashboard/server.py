@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from importlib import resources
 from pathlib import Path
@@ -30,7 +31,7 @@ STATIC = {
 
 
 class Dashboard:
-    """Serves one report folder."""
+    """Serves one report folder; what takes long is done beside the loop, so that live runs go on."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -58,11 +59,15 @@ class Dashboard:
 
     async def grid(self, request: web.Request) -> web.Response:
         """The grid of all runs; its data comes along, so that one request shows it all."""
+        return await asyncio.to_thread(self._grid_page)
+
+    def _grid_page(self) -> web.Response:
         return self._page("grid.html", data=self._grid(), unfinished=unfinished(self.base))
 
     async def grid_data(self, request: web.Request) -> web.Response:
         """The same for machines."""
-        return web.Response(body=msgspec.json.encode(self._grid()), content_type="application/json")
+        data = await asyncio.to_thread(self._grid)
+        return web.Response(body=msgspec.json.encode(data), content_type="application/json")
 
     def _grid(self) -> dict[str, Any]:
         with History(self.base) as index:
@@ -76,8 +81,11 @@ class Dashboard:
         folder = self._folder(request.match_info["run"])
         if not (folder / record.NAME).exists() and journal.in_progress(folder):
             raise web.HTTPFound(f"/runs/{folder.name}/live")
+        return _own_policy(await asyncio.to_thread(self._report, folder))
+
+    def _report(self, folder: Path) -> str:
         found, note = self._record(folder)
-        return _own_policy(page.render(found, home="/", note=note))
+        return page.render(found, home="/", note=note)
 
     async def live(self, request: web.Request) -> web.Response:
         """A run in progress."""
@@ -99,8 +107,11 @@ class Dashboard:
 
     async def compare(self, request: web.Request) -> web.Response:
         """Two runs side by side."""
-        a, b = (self._record(self._folder(request.query.get(name, "")))[0] for name in ("a", "b"))
-        return _own_policy(comparison_forms.as_html(compare(a, b), home="/"))
+        folders = [self._folder(request.query.get(name, "")) for name in ("a", "b")]
+        return _own_policy(await asyncio.to_thread(self._comparison, *folders))
+
+    def _comparison(self, a: Path, b: Path) -> str:
+        return comparison_forms.as_html(compare(self._record(a)[0], self._record(b)[0], (a.name, b.name)), home="/")
 
     async def static(self, request: web.Request) -> web.Response:
         """Styles and scripts, from the package and nowhere else."""

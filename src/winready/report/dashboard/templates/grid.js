@@ -5,20 +5,22 @@
   if (!grid) return;
   const NAMES = { p: "passed", f: "failed", b: "blocked", n: "not applicable", e: "error", ".": "not selected" };
   const MARKS = { p: "✓", f: "✗", b: "■", n: "-", e: "!", ".": "" };
-  const CELL = 22, HEAD = 88;
+  const CELL = 22, HEAD = 100, GROUP = 28, PAGE = 25;
   const cluster = document.getElementById("cluster");
   const search = document.getElementById("search");
   const trouble = document.getElementById("trouble");
   const shown = document.getElementById("shown");
   const tip = document.getElementById("tip");
   const compare = document.getElementById("compare");
+  const list = document.getElementById("list");
+  const more = document.getElementById("more");
   const marked = [];
   let rows = [], columns = [], at = { row: 0, column: 0 }, wantsFocus = false;
 
   for (const name of [...new Set(data.runs.map((run) => run.cluster))].sort()) {
     cluster.append(new Option(name, name));
   }
-  document.getElementById("count").textContent = `${data.runs.length} runs`;
+  document.getElementById("count").textContent = `${data.runs.length} ${data.runs.length === 1 ? "run" : "runs"}`;
   const wanted = new URLSearchParams(location.search);
   cluster.value = wanted.get("cluster") || "";
   search.value = wanted.get("q") || "";
@@ -30,6 +32,7 @@
     if (text !== undefined) made.textContent = text;
     return made;
   };
+  const good = (run) => run.verdict.startsWith("Pass");
   const flaky = new Map();
   for (const [name, ids] of Object.entries(data.flaky)) for (const id of ids) flaky.set(id, [...(flaky.get(id) || []), name]);
   const isFlaky = (id) => (flaky.get(id) || []).filter((name) => !cluster.value || name === cluster.value);
@@ -43,24 +46,24 @@
       return !trouble.checked || columns.some((column) => "fbe".includes(item.cells[column]));
     });
     at = { row: Math.min(at.row, Math.max(rows.length - 1, 0)), column: Math.min(at.column, Math.max(columns.length - 1, 0)) };
-    shown.textContent = `${rows.length} of ${data.requirements.length} requirements, ${columns.length} runs`;
+    shown.textContent = `${rows.length} of ${data.requirements.length} requirements, ${columns.length} ${columns.length === 1 ? "run" : "runs"}`;
     const query = new URLSearchParams();
     if (cluster.value) query.set("cluster", cluster.value);
     if (search.value) query.set("q", search.value);
     if (trouble.checked) query.set("trouble", "1");
     history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
     grid.replaceChildren();
-    grid.setAttribute("aria-rowcount", rows.length + 1);
     grid.setAttribute("aria-colcount", columns.length + 1);
     build();
     draw(true);
+    listed = PAGE;
+    enumerate();
   };
 
   let lines = [], head = null, first = -1, last = -1;
   const build = () => {
     const width = columns.length * CELL;
     const space = element("div", "space");
-    space.style.height = `${HEAD + rows.length * CELL}px`;
     head = element("div", "row head");
     head.setAttribute("role", "row");
     const corner = element("div", "who", "newest first →");
@@ -69,12 +72,26 @@
     cells.style.width = `${width}px`;
     head.append(corner, cells);
     space.append(head);
-    lines = rows.map((index, number) => {
+    lines = [];
+    let top = HEAD, category = "", spoken = 1;
+    rows.forEach((index, number) => {
+      const { id, category: own } = data.requirements[index];
+      if (own !== category) {
+        category = own;
+        const title = element("div", "row group");
+        title.setAttribute("role", "row");
+        title.setAttribute("aria-rowindex", ++spoken);
+        title.style.top = `${top}px`;
+        const name = element("div", "who", own);
+        name.setAttribute("role", "rowheader");
+        title.append(name);
+        space.append(title);
+        top += GROUP;
+      }
       const line = element("div", "row");
       line.setAttribute("role", "row");
-      line.setAttribute("aria-rowindex", number + 2);
-      line.style.top = `${HEAD + number * CELL}px`;
-      const id = data.requirements[index].id;
+      line.setAttribute("aria-rowindex", ++spoken);
+      line.style.top = `${top}px`;
       const who = element("div", "who");
       who.setAttribute("role", "rowheader");
       who.title = id;
@@ -82,16 +99,21 @@
       if (turns.length) {
         const sign = element("span", "flaky", "≈");
         sign.title = `flaky on ${turns.join(", ")}: passed and failed in turns`;
+        sign.setAttribute("role", "img");
         sign.setAttribute("aria-label", "flaky");
         who.append(sign);
       }
-      who.append(id);
+      const prefix = `${own.toLowerCase()}.`;
+      who.append(id.startsWith(prefix) ? id.slice(prefix.length) : id);
       const inner = element("div", "cells");
       inner.style.width = `${width}px`;
       line.append(who, inner);
       space.append(line);
-      return { line, inner, index, number };
+      lines.push({ line, inner, index, number, top });
+      top += CELL;
     });
+    space.style.height = `${top}px`;
+    grid.setAttribute("aria-rowcount", spoken);
     grid.append(space);
     first = last = -1;
   };
@@ -105,15 +127,18 @@
     const tops = [];
     for (let place = from; place < to; place++) {
       const run = data.runs[columns[place]];
-      const link = element("a", `run ${run.verdict.startsWith("Pass") ? "good" : "bad"}`, run.started.slice(5));
+      const link = element("a", `run ${good(run) ? "good" : "bad"}`);
+      link.append(element("span", "when", run.started.slice(5)), element("span", "sign", good(run) ? "✓" : "✗"));
       link.href = `/runs/${encodeURIComponent(run.id)}`;
-      link.style.left = `${place * CELL + 1}px`;
       link.title = `${run.id}: ${run.verdict}, Kubernetes ${run.version}, ${run.cluster}`;
       link.tabIndex = -1;
-      link.setAttribute("role", "columnheader");
-      link.setAttribute("aria-colindex", place + 2);
       link.classList.toggle("marked", marked.includes(run.id));
-      tops.push(link);
+      const top = element("div", "top");
+      top.style.left = `${place * CELL + 1}px`;
+      top.setAttribute("role", "columnheader");
+      top.setAttribute("aria-colindex", place + 2);
+      top.append(link);
+      tops.push(top);
     }
     head.lastChild.replaceChildren(...tops);
     for (const { inner, index, number } of lines) {
@@ -148,8 +173,66 @@
     if (known >= 0) marked.splice(known, 1); else marked.push(id);
     if (marked.length > 2) marked.shift();
     compare.disabled = marked.length !== 2;
-    compare.textContent = marked.length === 2 ? "Compare the two marked runs" : marked.length ? "Mark one more run" : "Compare two runs";
+    compare.textContent = ["Mark two runs to compare", "Mark one more run", "Compare the two marked runs"][marked.length];
     draw(true);
+    for (const box of list.querySelectorAll("input")) box.checked = marked.includes(box.value);
+  };
+
+  // The runs as a list: for fingers, for screen readers, and for what the grid has no room for.
+  const ORDER = "febpn";
+  const RANKS = { f: 0, e: 1, b: 1, n: 2, p: 3 };
+  const outcomes = (column) => {
+    const counts = {};
+    for (const { cells } of data.requirements) counts[cells[column]] = (counts[cells[column]] || 0) + 1;
+    return [...ORDER].filter((letter) => counts[letter]).map((letter) => [letter, counts[letter]]);
+  };
+  const changes = (column) => {
+    const before = data.runs.findIndex((run, index) => index > column && run.cluster === data.runs[column].cluster);
+    if (before < 0) return null;
+    const found = { worse: [], better: [] };
+    for (const { id, cells } of data.requirements) {
+      const step = RANKS[cells[column]] - RANKS[cells[before]];
+      if (step) found[step < 0 ? "worse" : "better"].push(id);
+    }
+    return found;
+  };
+  let listed = PAGE;
+  const enumerate = () => {
+    list.replaceChildren(...columns.slice(0, listed).map((column) => {
+      const run = data.runs[column];
+      const row = element("tr", good(run) ? "passed" : "failed");
+      const box = element("input", "");
+      box.type = "checkbox";
+      box.value = run.id;
+      box.checked = marked.includes(run.id);
+      box.setAttribute("aria-label", `compare run ${run.id}`);
+      const link = element("a", "", run.started);
+      link.href = `/runs/${encodeURIComponent(run.id)}`;
+      link.title = run.id;
+      const tally = element("td", "tally");
+      for (const [letter, count] of outcomes(column)) {
+        const badge = element("span", `cell ${letter}`, `${MARKS[letter]} ${count}`);
+        badge.title = `${count} ${NAMES[letter]}`;
+        tally.append(badge);
+      }
+      const step = element("td", "step");
+      for (const [name, ids] of Object.entries(changes(column) || {})) {
+        if (!ids.length) continue;
+        const part = element("span", name, `${name === "worse" ? "▼" : "▲"} ${ids.length} ${name}`);
+        part.title = ids.join("\n");
+        step.append(part);
+      }
+      if (!step.childNodes.length) step.append(element("span", "soft", changes(column) ? "no change" : "first run"));
+      const cells = [element("td", ""), element("th", ""), element("td", "verdict", `${good(run) ? "✓" : "✗"} ${run.verdict}`), tally, step, element("td", "", run.version), element("td", "", run.cluster)];
+      cells[0].append(box);
+      cells[1].append(link);
+      cells[1].scope = "row";
+      row.append(...cells);
+      return row;
+    }));
+    const left = columns.length - listed;
+    more.hidden = left <= 0;
+    more.textContent = `Show ${Math.min(left, 100)} more of ${left}`;
   };
   const tell = (cell) => {
     const { requirement, run, letter, why } = place(cell);
@@ -166,7 +249,7 @@
   grid.addEventListener("click", (event) => {
     if (event.target.matches(".cell")) open(event.target);
     const link = event.target.closest(".run");
-    if (link && (event.shiftKey || event.ctrlKey)) { event.preventDefault(); mark(decodeURIComponent(link.pathname.split("/").pop())); }
+    if (link && (event.shiftKey || event.ctrlKey || event.metaKey)) { event.preventDefault(); mark(decodeURIComponent(link.pathname.split("/").pop())); }
   });
   grid.addEventListener("mouseover", (event) => { if (event.target.matches(".cell")) tell(event.target); else tip.hidden = true; });
   grid.addEventListener("mouseleave", () => { tip.hidden = true; });
@@ -182,18 +265,21 @@
     event.preventDefault();
     at = { row: Math.min(Math.max(at.row + move[0], 0), rows.length - 1), column: Math.min(Math.max(at.column + move[1], 0), columns.length - 1) };
     const name = grid.querySelector(".who").offsetWidth;
-    const left = at.column * CELL, top = HEAD + at.row * CELL;
+    const left = at.column * CELL, top = lines[at.row].top;
     if (left < grid.scrollLeft) grid.scrollLeft = left;
     if (left + CELL + name > grid.scrollLeft + grid.clientWidth) grid.scrollLeft = left + CELL + name - grid.clientWidth;
-    if (top - HEAD < grid.scrollTop) grid.scrollTop = top - HEAD;
+    if (top - HEAD - GROUP < grid.scrollTop) grid.scrollTop = top - HEAD - GROUP;
     if (top + CELL > grid.scrollTop + grid.clientHeight) grid.scrollTop = top + CELL - grid.clientHeight;
     wantsFocus = true;
     draw(true);
+    focus();
   });
   compare.addEventListener("click", () => {
     const older = [...marked].sort((one, other) => data.runs.findIndex((run) => run.id === other) - data.runs.findIndex((run) => run.id === one));
     location.href = `/compare?a=${encodeURIComponent(older[0])}&b=${encodeURIComponent(older[1])}`;
   });
+  list.addEventListener("change", (event) => mark(event.target.value));
+  more.addEventListener("click", () => { listed += 100; enumerate(); });
   for (const control of [cluster, trouble]) control.addEventListener("change", choose);
   search.addEventListener("input", choose);
   document.addEventListener("keydown", (event) => {

@@ -3,42 +3,75 @@
   const main = document.querySelector("main");
   const run = main.dataset.run;
   const get = (id) => document.getElementById(id);
-  const MARKS = { passed: "✓", failed: "✗", blocked: "■", "not-applicable": "-", error: "!", running: "…", waiting: "·" };
+  const MARKS = { passed: "✓", failed: "✗", blocked: "■", "not-applicable": "-", error: "!", running: "…", waiting: "·", unjudged: "·" };
+  const OUTCOMES = ["failed", "error", "blocked", "passed", "not-applicable"];
   const rows = new Map();
   const fixtures = new Set();
-  let judged = 0;
+  let planned = 0, gone = 0, expected = 0, scale = 1;
 
-  const duration = (seconds) => seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  const duration = (seconds) => {
+    if (seconds < 60) return `${seconds.toFixed(1)} s`;
+    const whole = Math.round(seconds);
+    return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor(whole % 3600 / 60)} min`;
+  };
+  const element = (tag, classes, text = "") => {
+    const made = document.createElement(tag);
+    made.className = classes;
+    made.textContent = text;
+    return made;
+  };
   const show = (id, outcome, reason, seconds) => {
     let row = rows.get(id);
     if (!row) {
       row = document.createElement("tr");
-      row.innerHTML = '<td><span class="badge"></span></td><th scope="row"></th><td class="soft"></td>';
+      const cells = [document.createElement("td"), document.createElement("th"), element("td", "soft")];
+      cells[1].scope = "row";
+      row.append(...cells);
       rows.set(id, row);
       get("list").append(row);
     }
-    const badge = row.querySelector(".badge");
-    badge.className = `badge ${outcome}`;
-    badge.textContent = `${MARKS[outcome]} ${outcome}`;
     row.dataset.outcome = outcome;
+    row.children[0].replaceChildren(element("span", `badge ${outcome}`, `${MARKS[outcome]} ${outcome}`));
     row.children[1].textContent = id;
-    if (reason && outcome !== "passed") {
-      const why = document.createElement("span");
-      why.className = "why";
-      why.textContent = reason;
-      row.children[1].append(why);
-    }
+    if (reason && outcome !== "passed") row.children[1].append(element("span", "why", reason));
     if (seconds) row.children[2].textContent = duration(seconds);
   };
+  const summarise = () => {
+    const counts = new Map();
+    for (const row of rows.values()) counts.set(row.dataset.outcome, (counts.get(row.dataset.outcome) || 0) + 1);
+    const judged = OUTCOMES.reduce((sum, name) => sum + (counts.get(name) || 0), 0);
+    get("progress").max = Math.max(planned, judged, 1);
+    get("progress").value = judged;
+    get("judged").textContent = planned ? `${judged} of ${Math.max(planned, judged)} judged` : `${judged} judged`;
+    get("counts").replaceChildren(...OUTCOMES.filter((name) => counts.has(name)).map((name) => element("li", `badge ${name}`, `${MARKS[name]} ${counts.get(name)} ${name}`)));
+    const words = gone ? [`${duration(gone)} gone`] : [];
+    if (expected && !main.classList.contains("over")) words.push(`about ${duration(expected)} expected`);
+    if (fixtures.size) words.push(`starting pods and services: ${[...fixtures].join(", ")}`);
+    get("now").textContent = words.length ? `· ${words.join(" · ")}` : "";
+  };
+  const end = (text, good) => {
+    get("state").textContent = text;
+    get("state").className = good ? "good" : "bad";
+    document.title = `${text} · ${run} · winready`;
+    main.classList.add("over");
+    fixtures.clear();
+    get("done").hidden = false;
+  };
   const handle = (event) => {
+    if (event.at) gone = event.at;
     switch (event.event) {
+      case "started":
+        get("state").textContent = "is in progress";
+        scale = event.scale || 1;
+        break;
       case "cluster":
         get("cluster").textContent = `Kubernetes ${event.version}: ${event.nodes.map((node) => `${node.name} (${node.os} ${node.build})`).join(", ")}`;
         break;
       case "plan":
-        get("progress").max = Math.max(judged + event.requirements.length, 1);
+        expected = event.expected / scale;
         for (const name of event.fixtures) fixtures.add(name);
         for (const item of event.requirements) if (!rows.has(item.id)) show(item.id, "waiting");
+        planned = rows.size;
         break;
       case "fixture":
         fixtures.delete(event.name);
@@ -47,24 +80,29 @@
         show(event.id, "running");
         break;
       case "finished":
-        judged += 1;
         show(event.id, event.outcome, event.reason, event.seconds);
         break;
       case "verdict":
-        get("state").textContent = event.text;
-        document.title = `${event.text} · ${run} · winready`;
-        main.classList.add("over");
-        get("done").hidden = false;
+        end(event.text, event.verdict === "Pass");
+        break;
+      case "cut-off":
+        for (const [id, row] of rows) if (!OUTCOMES.includes(row.dataset.outcome)) show(id, "unjudged");
+        end("was cut off", false);
+        get("cut").hidden = false;
         break;
     }
-    get("progress").value = judged;
-    get("judged").textContent = judged;
-    get("fixtures").textContent = fixtures.size ? `starting pods and services: ${[...fixtures].join(", ")}` : event.at ? `${duration(event.at)} gone` : "";
+    summarise();
   };
   const source = new EventSource(`/runs/${encodeURIComponent(run)}/events`);
   source.onmessage = (message) => {
     const event = JSON.parse(message.data);
+    if (main.classList.contains("lost")) { main.classList.remove("lost"); get("state").textContent = "is in progress"; }
     handle(event);
-    if (event.event === "verdict") source.close();
+    if (event.event === "verdict" || event.event === "cut-off") source.close();
+  };
+  source.onerror = () => {
+    if (main.classList.contains("over")) return;
+    main.classList.add("lost");
+    get("state").textContent = "cannot be followed: the dashboard does not answer; trying again";
   };
 })();
