@@ -72,7 +72,7 @@ def test_each_defect_is_said_with_its_place(folder: Path) -> None:
     table, complaints = resolve(read.cases, listing, Version(1, 36))
     assert "selects no test" in complaints["core.network.services-are-made-again"]
     assert "core-network/spec.yaml:6" in complaints["core.network.services-are-made-again"]
-    assert "for Linux only" in complaints["core.storage.files-are-shared"]
+    assert "for Linux only (it mounts tmpfs" in complaints["core.storage.files-are-shared"]
     assert table.tests[texts[0]].placement == "pinned"
     assert table.tests[texts[0]].linux_pods
     assert table.tests[texts[1]].placement == "steered"
@@ -129,6 +129,7 @@ def test_a_folder_runs_from_the_command_line(
     assert result.returncode == 3
     assert document["spec"]["version"] == "op-readiness"
     assert "one test counts for 2 cases" in result.stderr
+    assert any("one test counts for 2 cases" in note for note in document["settings"]["notes"])
     assert "Starting e2e run" in result.stderr
     assert list((tmp_path / "artifacts").glob("*/upstream/*/output.log"))
     bad = command_line("run", "--kubeconfig", kubeconfig, "--test-directory", str(tmp_path / "nowhere"))

@@ -76,12 +76,13 @@ def upstream_options(
     from winready.upstream.foreign import counted_twice
 
     path: Path = given["e2e_binary"] or _beside(cases) or _cached(target)
-    listing = None
+    listing, notes = None, []
     try:
         binary = asyncio.run(inspect(path))
         if cases is not None:
             listing = asyncio.run(list_specs(binary))
-            for note in [*cases.notes, *counted_twice(cases.cases, listing)]:
+            notes = [*cases.notes, *counted_twice(cases.cases, listing)]
+            for note in notes:
                 click.echo(f"note: {note}", err=True)
     except BinaryError as error:
         fail(error.message, error.remedy)
@@ -93,6 +94,7 @@ def upstream_options(
         steer_by_taint=given["steer_by_taint"],
         parallel=given["shards"],
         cases=cases.cases if cases is not None else {},
+        notes=notes,
         echo=_show if given["verbose"] else None,
     )
 

@@ -129,7 +129,7 @@ class Run:
             self._queue.put_nowait(None)
 
     def _started(self) -> events.RunStarted:
-        settings = self.options.settings
+        settings, upstream = self.options.settings, self.options.upstream
         return events.RunStarted(
             at_s=self._now(),
             run_id=settings.run_id,
@@ -148,6 +148,7 @@ class Run:
                 "windows_builds": self.options.rules.windows_builds,
                 "image_registry": settings.image_registry,
                 "times_cluster_s": settings.timing.describe(),
+                **({"notes": upstream.notes} if upstream is not None and upstream.notes else {}),
                 **self.options.record,
             },
         )

@@ -48,6 +48,8 @@ class UpstreamOptions:
     """The specs of the binary, where they are known already."""
     cases: dict[str, Case] = field(default_factory=dict)
     """Test cases of a foreign specification by requirement, instead of our own mapping."""
+    notes: list[str] = field(default_factory=list)
+    """What is wrong with that specification beyond single cases."""
     echo: Callable[[bytes], object] | None = None
     """Gets whatever e2e.test says, as it says it."""
 

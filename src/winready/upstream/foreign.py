@@ -218,8 +218,8 @@ def resolve(cases: dict[str, Case], listing: Listing, version: Version) -> tuple
             complaints[name] = f"{case.place}: its focus {case.focus[0]!r} selects no test of {listing.source}"
         elif len(texts) > MOST_SPECS:
             complaints[name] = f"{case.place}: its focus {case.focus[0]!r} selects {len(texts)} tests; name one"
-        elif linux := [text for text in texts if linux_only(text, known)]:
-            complaints[name] = f"{case.place}: it selects a test for Linux only: {linux[0]!r}"
+        elif linux := [(text, why) for text in texts if (why := linux_only(text, known))]:
+            complaints[name] = f"{case.place}: it selects a test for Linux only ({linux[0][1]}): {linux[0][0]!r}"
         else:
             for text in texts:
                 tests[text] = _test(text, known, version)
@@ -261,9 +261,11 @@ def counted_twice(cases: dict[str, Case], listing: Listing) -> list[str]:
     ]
 
 
-def linux_only(text: str, known: Mapping) -> bool:
-    """Whether a test cannot say anything about Windows, by its tag or by what it does."""
-    return "[LinuxOnly]" in text or key(text) in {key(item) for item in known.linux_only}
+def linux_only(text: str, known: Mapping) -> str:
+    """Why a test can say nothing about Windows, by its tag or by what it does; empty when it can."""
+    if "[LinuxOnly]" in text:
+        return "it is tagged LinuxOnly"
+    return next((why for item, why in known.linux_only.items() if key(item) == key(text)), "")
 
 
 def _test(text: str, known: Mapping, version: Version) -> Test:
