@@ -178,12 +178,12 @@ def _meaning(planned: Planned, prepared: Prepared, mine: list[Result]) -> Meanin
     if impostors:
         step = "look at the container runtime and at webhooks that set a runtimeClass on that node"
         return Meaning("failed", impostors[0], step)
+    skipped = [_skip(result, prepared) for result in mine if result.status == "skipped"]
+    if skipped and (planned.upstream_full or len(skipped) == len(mine)):
+        return Meaning("blocked", skipped[0], "meet what it asks for, or use --engine native")
+    mine = [result for result in mine if result.status != "skipped"]
     for result in mine:
         match result.status:
-            case "skipped":
-                why = result.message.partition("\n")[0] or prepared.table.tests[result.name].skips or "no reason given"
-                reason = f"the upstream test {result.text!r} skipped itself: {bounded(why, 300)}"
-                return Meaning("blocked", reason, "meet what it asks for, or use --engine native")
             case "unfinished":
                 reason = f"the upstream test {result.text!r} did not finish: {result.message}"
                 return Meaning("blocked", reason, f"its output is in {result.log}" if result.log else "run again")
@@ -196,9 +196,14 @@ def _meaning(planned: Planned, prepared: Prepared, mine: list[Result]) -> Meanin
     if planned.upstream_full:
         nodes = sorted({pod.fact.node for result in mine for pod in result.pods if pod.fact.build})
         return Meaning("passed", f"shown by upstream tests on {', '.join(nodes)}", shown="all")
-    open_points = "; ".join(planned.unproven)
+    open_points = "; ".join([*planned.unproven, *skipped])
     reason = f"upstream tests show a part of it only ({len(mine)} passed). Unproven: {open_points}"
     return Meaning("blocked", reason, "--engine both lets winready's own check complete it", shown="a part")
+
+
+def _skip(result: Result, prepared: Prepared) -> str:
+    why = result.message.partition("\n")[0] or prepared.table.tests[result.name].skips or "no reason given"
+    return f"the upstream test {result.text!r} skipped itself: {bounded(why, 300)}"
 
 
 def _objection(result: Result, prepared: Prepared) -> str:

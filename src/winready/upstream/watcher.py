@@ -62,6 +62,9 @@ class Watcher:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        with contextlib.suppress(ClusterError, TimeoutError):
+            async with asyncio.timeout(ASK_SECONDS):
+                await self._mark_the_rest()
         tasks = [*self._tasks.values(), *self._questions]
         for task in tasks:
             task.cancel()
@@ -84,6 +87,14 @@ class Watcher:
                     await self._mark(name)
         except ClusterError as error:
             self.trouble = error.message
+
+    async def _mark_the_rest(self) -> None:
+        """A process that was killed may have left a namespace that was not heard of yet."""
+        for item in await self.client.list(NAMESPACES, labels=E2E_RUN):
+            metadata = item["metadata"]
+            labels = metadata["labels"]
+            if self.ours(labels[E2E_RUN]) and RUN_LABEL not in labels and not metadata.get("deletionTimestamp"):
+                await self._mark(metadata["name"])
 
     async def _mark(self, namespace: str) -> None:
         """Make the namespace one of the run, so that clean-up finds it whatever becomes of e2e.test."""
