@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from winready.cli.proof import HEALTHY, compare, selection
+from winready.cli.proof import HEALTHY, _conformance, compare, selection
 from winready.cli.prove import prove
 from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
 from winready.report.record import Record
@@ -68,6 +68,14 @@ def test_a_fault_is_proven_from_start_to_verdict() -> None:
     (proof,) = document["faults"]
     assert proof["node"] == "windows-1"
     assert {name for name, outcome in proof["outcomes"].items() if outcome == "failed"} == set(proof["declared"])
+
+
+def test_linux_conformance_is_imported_from_a_result_that_shows_the_fault() -> None:
+    assert _conformance(FAULT).judged()[0] == "passed"
+    broken = find("volumes.linux.updates-never-arrive")
+    outcome, reason = _conformance(broken).judged()
+    assert outcome == "failed"
+    assert broken.conformance[0] in reason
 
 
 def test_a_fault_that_nothing_verifies_is_no_proof() -> None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from winready.engine.rules.conformance import Conformance
     from winready.engine.selection import Selection
     from winready.report.record import Record
     from winready.sandbox.faults.model import Fault
@@ -97,6 +100,7 @@ async def _run(fault: Fault | None, selection: Selection) -> tuple[str, Record]:
     from winready.cluster.client import Client
     from winready.cluster.kubeconfig import Target
     from winready.cluster.settings import Settings
+    from winready.engine.rules import RuleOptions
     from winready.engine.run import Options, Run
     from winready.report.folders import new_run_id
     from winready.report.record import Record
@@ -107,7 +111,11 @@ async def _run(fault: Fault | None, selection: Selection) -> tuple[str, Record]:
     from winready.spec.loader import load_standard
 
     options = Options(
-        settings=Settings(run_id=new_run_id()), selection=selection, allow_disruptive=True, parallel=PARALLEL
+        settings=Settings(run_id=new_run_id()),
+        selection=selection,
+        allow_disruptive=True,
+        rules=RuleOptions(conformance=_conformance(fault)),
+        parallel=PARALLEL,
     )
     record = Record()
     async with Sandbox(Plan(name="proof")) as sandbox:
@@ -120,6 +128,24 @@ async def _run(fault: Fault | None, selection: Selection) -> tuple[str, Record]:
             async for event in Run(client, load_standard(), options).stream():
                 record.apply(event)
     return broken[0].node if broken else "", record
+
+
+def _conformance(fault: Fault | None) -> Conformance:
+    """What a conformance run of this cluster's Linux side would have left, read as ``--linux-conformance`` reads it."""
+    from xml.etree import ElementTree
+
+    from winready.engine.rules.conformance import LEAST_TESTS, read_conformance
+
+    suite = ElementTree.Element("testsuite", name="Kubernetes e2e suite")
+    for number in range(LEAST_TESTS):
+        ElementTree.SubElement(suite, "testcase", name=f"[It] a test that passed, number {number} [Conformance]")
+    for name in fault.conformance if fault else ():
+        case = ElementTree.SubElement(suite, "testcase", name=f"[It] {name}")
+        ElementTree.SubElement(case, "failure", type="failed")
+    with tempfile.TemporaryDirectory(prefix="winready-proof-") as folder:
+        path = Path(folder) / "junit_01.xml"
+        ElementTree.ElementTree(suite).write(path)
+        return read_conformance(path)
 
 
 def compare(fault: Fault | None, node: str, record: Record) -> Proof:
@@ -135,7 +161,7 @@ def compare(fault: Fault | None, node: str, record: Record) -> Proof:
     )
     checked = load_checks()
     results = {item.id: (item.outcome, item.reason) for item in record.requirements if item.id in checked}
-    results |= {item.id: (item.outcome, item.reason) for item in record.rules if item.gates == "run"}
+    results |= {item.id: (item.outcome, item.reason) for item in record.rules}
     for name, (outcome, reason) in results.items():
         proof.outcomes[name], proof.reasons[name] = outcome, reason
         if name in proof.declared:

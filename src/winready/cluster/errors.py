@@ -34,6 +34,10 @@ class ExecFailed(ClusterError):
     """The exec stream broke, or the runtime could not start the command; there is no exit code to judge."""
 
 
+class NotStarted(ExecFailed):
+    """The command was never started; to try it again cannot do anything twice."""
+
+
 class ApiError(ClusterError):
     """The API server answered with a failure ``Status``."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from winready.cluster.errors import ExecFailed, api_error
+from winready.cluster.errors import ExecFailed, NotStarted, api_error
 from winready.cluster.transport import Transport
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
@@ -39,8 +39,6 @@ async def execute(
             return await _run(transport, path, query, stdin)
     except TimeoutError:
         raise ExecFailed(f"{command[0]} gave no exit code within {deadline:.0f} s") from None
-    except aiohttp.WSServerHandshakeError as error:
-        raise ExecFailed(f"exec was refused with HTTP {error.status}: {error.message}") from None
     except (aiohttp.ClientError, OSError) as error:
         raise ExecFailed(f"the exec stream broke: {error or type(error).__name__}") from None
 
@@ -50,9 +48,15 @@ async def _run(transport: Transport, path: str, query: list[tuple[str, str]], st
     output: dict[int, bytearray] = {STDOUT: bytearray(), STDERR: bytearray()}
     status = b""
     url = transport.target.server + path
-    async with transport.session.ws_connect(
-        url, params=query, protocols=PROTOCOLS, max_msg_size=0, heartbeat=None, **options
-    ) as socket:
+    try:
+        socket = await transport.session.ws_connect(
+            url, params=query, protocols=PROTOCOLS, max_msg_size=0, heartbeat=None, **options
+        )
+    except aiohttp.WSServerHandshakeError as error:
+        raise NotStarted(f"exec was refused with HTTP {error.status}: {error.message}") from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise NotStarted(f"the exec stream did not open: {error or type(error).__name__}") from None
+    async with socket:
         if stdin is not None:
             await _send_stdin(socket, stdin)
         async for message in socket:
@@ -88,4 +92,4 @@ def _exit_code(content: bytes) -> int:
             # Windows exit codes are unsigned 32 bit numbers, such as 3221225477 for a crash.
             return int(cause["message"])
     error = api_error(int(status.get("code") or 500), status)
-    raise ExecFailed(f"the runtime did not run the command: {error.message}")
+    raise NotStarted(f"the runtime did not run the command: {error.message}")

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from winready.cluster.client import Client, Object
 from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os
-from winready.cluster.errors import ExecFailed
+from winready.cluster.errors import ExecFailed, NotStarted
 from winready.cluster.evidence import PodFact
 from winready.cluster.execution import Execution
 from winready.cluster.inventory import Node
@@ -47,14 +47,19 @@ class Pod:
     async def run(
         self, command: list[str], *, seconds: float | None = None, container: str = CONTAINER, again: bool = True
     ) -> Execution:
-        """Run a command; a stream that breaks is tried again, since that says nothing about the command."""
+        """Run a command; a stream that breaks is tried again, since that says nothing about the command.
+
+        Without ``again`` only a command that was never started is: it may not be run twice.
+        """
         timing = self.settings.timing
         limit = timing.answer(seconds or timing.table.exec_answer)
         async with self._gate:
-            for _ in range(RETRIES if again else 0):
+            for _ in range(RETRIES):
                 try:
                     return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
-                except ExecFailed:
+                except ExecFailed as failure:
+                    if not again and not isinstance(failure, NotStarted):
+                        raise
                     await timing.pause(timing.table.poll)
             return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
 

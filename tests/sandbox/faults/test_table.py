@@ -74,3 +74,9 @@ def test_what_a_fault_changes_is_there_to_be_changed(tmp_path: Path) -> None:
 def test_an_unknown_fault_is_met_with_the_nearest_name() -> None:
     with pytest.raises(UnknownFault, match=r"did you mean 'dns\.windows\.dead'"):
         find("dns.windows.ded")
+
+
+def test_faults_of_linux_conformance_name_the_tests_that_they_fail() -> None:
+    for fault in FAULTS.values():
+        assert bool(fault.conformance) == (ids.LINUX_CONFORMANCE in fault.requirements), fault.name
+        assert all(name.endswith("[Conformance]") for name in fault.conformance), fault.name

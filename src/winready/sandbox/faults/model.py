@@ -27,6 +27,8 @@ class Fault:
     """Which nodes can have it; ``cluster`` faults belong to the control plane."""
     everywhere: bool = False
     """Breaks every such node unless a node is named; otherwise the first one."""
+    conformance: tuple[str, ...] = ()
+    """Kubernetes' own conformance tests that such a cluster fails: winready imports their result, it runs none."""
     fact: str = ""
     """Where in the facts about Windows this comes from."""
 

@@ -75,6 +75,7 @@ NETWORK_FAULTS = (
         (r.N2, r.N3, r.N4, r.N8, r.N9, r.N13, r.C2, r.C3, r.W3, r.X2, r.X3, r.X4, r.LINUX_CONFORMANCE),
         (r.N10, r.N11, r.X5),
         where="linux",
+        conformance=("[sig-network] Services should serve a basic endpoint from pods [Conformance]",),
         fact="1.5",
     ),
     Fault(

@@ -90,6 +90,11 @@ VOLUME_FAULTS = (
         {"updates_never_arrive": True},
         (r.LINUX_CONFORMANCE,),
         where="linux",
+        conformance=(
+            "[sig-storage] ConfigMap updates should be reflected in volume [NodeConformance] [Conformance]",
+            "[sig-storage] Projected configMap updates should be reflected in volume [NodeConformance] [Conformance]",
+            "[sig-storage] Secrets optional updates should be reflected in volume [NodeConformance] [Conformance]",
+        ),
         fact="run-level rules: Linux conformance is imported; updates of volumes are part of it",
     ),
 )

@@ -77,6 +77,7 @@ class _Answers:
     def __init__(self, node: Kubelet) -> None:
         self.node = node
         self._execs = 0
+        self._refused: set[tuple[str, ...]] = set()
 
     def install(self, router: web.UrlDispatcher) -> None:
         """Bind the paths."""
@@ -116,8 +117,7 @@ class _Answers:
 
         async def start() -> Process | str:
             node = self.node
-            self._execs += 1
-            if node.defects.runtime.exec_broken or (node.defects.runtime.exec_flaky and self._execs % 4 == 0):
+            if node.defects.runtime.exec_broken or self._stumbles(container.id, argv):
                 return "failed to exec in container: failed to create exec: context deadline exceeded"
             await node.clock.sleep(latency.draw(node.rng, latency.of(node.machine.os).exec))
             try:
@@ -126,6 +126,20 @@ class _Answers:
                 return error.on_exec(container.id, container.id[-12:])
 
         return await streaming.serve_process(request, start, argv, stdin=stdin, tty=tty)
+
+    def _stumbles(self, container: str, argv: list[str]) -> bool:
+        """Whether a flaky runtime does not start a command; the same one is started at the second try."""
+        if not self.node.defects.runtime.exec_flaky:
+            return False
+        command = (container, *argv)
+        if command in self._refused:
+            self._refused.discard(command)
+            return False
+        self._execs += 1
+        if self._execs % 4:
+            return False
+        self._refused.add(command)
+        return True
 
     async def _attach(self, request: web.Request) -> web.StreamResponse:
         run, instance = self._running(request)
