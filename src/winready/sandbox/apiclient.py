@@ -38,6 +38,7 @@ _GROUPS = {
     "replicasets": "apps/v1",
     "statefulsets": "apps/v1",
     "jobs": "batch/v1",
+    "csidrivers": "storage.k8s.io/v1",
     "csinodes": "storage.k8s.io/v1",
     "storageclasses": "storage.k8s.io/v1",
     "runtimeclasses": "node.k8s.io/v1",

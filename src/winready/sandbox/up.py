@@ -10,7 +10,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
-from winready.sandbox import addons
+from winready.sandbox import addons, provisioner
 from winready.sandbox.api.identity import ADMIN, MASTERS
 from winready.sandbox.apiclient import Access, ApiClient, NotFound, Transport
 from winready.sandbox.clock import Clock
@@ -92,6 +92,7 @@ class Sandbox:
         self._transport: Transport | None = None
         self._fleet: Fleet | None = None
         self._network: asyncio.Task[None] | None = None
+        self._storage: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -130,7 +131,7 @@ class Sandbox:
     async def wait(self) -> None:
         """Until somebody asks to stop; a part that fails ends the sandbox with its error."""
         asked = asyncio.create_task(self.stopping.wait())
-        parts = [task for task in (self.control_plane.work, self._network) if task is not None]
+        parts = [task for task in (self.control_plane.work, self._network, self._storage) if task is not None]
         try:
             done, _ = await asyncio.wait([asked, *parts], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -162,6 +163,10 @@ class Sandbox:
         self._join_network()
         self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
         await self._start_nodes(self._transport)
+        await provisioner.install(self._api)
+        self._storage = asyncio.create_task(
+            provisioner.Provisioner(self._api, self.fleet.folders).keep(), name="provisioner"
+        )
         await addons.install(self._api, version=self.control_plane.version, domain=self.fabric.domain)
         if self._place is not None:
             self._write_kubeconfig()
@@ -223,9 +228,10 @@ class Sandbox:
         await self.control.stop()
         if self._fleet is not None:
             await self._fleet.stop()
-        if self._network is not None:
-            self._network.cancel()
-            await asyncio.gather(self._network, return_exceptions=True)
+        for task in (self._network, self._storage):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._transport is not None:
             await self._transport.close()
         await self.control_plane.stop()

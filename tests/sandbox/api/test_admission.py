@@ -183,3 +183,23 @@ def test_a_pod_bears_with_a_node_in_trouble_for_five_minutes() -> None:
         ("node.kubernetes.io/not-ready", "NoExecute", 300),
         ("node.kubernetes.io/unreachable", "NoExecute", 300),
     }
+
+
+def test_a_claim_that_names_no_class_gets_the_default_one() -> None:
+    client = cluster()
+    spec: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+    def class_of(name: str, **more: Any) -> str | None:
+        made = client.create(
+            "persistentvolumeclaims", {"metadata": {"name": name}, "spec": {**spec, **more}}, "default"
+        )
+        found: str | None = made["spec"].get("storageClassName")
+        return found
+
+    assert class_of("before") is None
+    mark = {"storageclass.kubernetes.io/is-default-class": "true"}
+    for name, marks in (("slow", {}), ("usual", mark)):
+        client.create("storageclasses", {"metadata": {"name": name, "annotations": marks}, "provisioner": "x/y"})
+    assert class_of("after") == "usual"
+    assert class_of("chosen", storageClassName="slow") == "slow"
+    assert class_of("none", storageClassName="") == ""

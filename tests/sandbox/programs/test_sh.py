@@ -34,6 +34,7 @@ from winready.sandbox.machine.errors import OS
         ("yes | head -2", 0, "y\ny\n"),
         ("echo test | base64 | base64 -d", 0, "test\n"),
         ("mkdir -p /a/b && touch /a/b/c && find /a -type f", 0, "/a/b/c\n"),
+        ("mkdir -p /a/b && touch /a/b/c && find /a", 0, "/a\n/a/b\n/a/b/c\n"),
         ("mv -v /localhost.crt /tmp/ && ls /tmp", 0, "'/localhost.crt' -> '/tmp/localhost.crt'\nlocalhost.crt\n"),
         ("echo one two | xargs -n1 echo got", 0, "got one\ngot two\n"),
         ("printf 'x=1\\ny=2\\n' | grep -c =; echo abc | grep -q z", 1, "2\n"),

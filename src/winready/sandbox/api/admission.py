@@ -9,6 +9,7 @@ from winready.sandbox.api.pod_defaults import tolerate_node_trouble
 from winready.sandbox.api.registry import Admission, Registry
 
 CREDENTIALS_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 MIRROR = "kubernetes.io/config.mirror"
 NOT_READY: Object = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
@@ -17,7 +18,7 @@ def install(registry: Registry, service_networks: tuple[str, ...] = ("10.96.0.0/
     """Let a cluster treat pods, nodes and services as a real one does."""
     pods = PodAdmission(registry)
     services = ServiceAddresses(service_networks)
-    registry.admission += [pods.admit, taint_new_node, services.admit]
+    registry.admission += [pods.admit, taint_new_node, services.admit, DefaultStorageClass(registry).admit]
     registry.committed.append(services.committed)
 
 
@@ -29,6 +30,28 @@ def taint_new_node(admission: Admission) -> None:
     taints = spec.get("taints") or []
     if not any(taint.get("key") == NOT_READY["key"] for taint in taints):
         spec["taints"] = [*taints, dict(NOT_READY)]
+
+
+class DefaultStorageClass:
+    """Claims that name no class get the default one, the youngest if there are several."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def admit(self, admission: Admission) -> None:
+        """Complete a new claim."""
+        spec = admission.obj.get("spec")
+        if admission.operation != "CREATE" or admission.resource.storage != ("", "persistentvolumeclaims") or not spec:
+            return
+        old_name = "volume.beta.kubernetes.io/storage-class"
+        if spec.get("storageClassName") is not None or old_name in (admission.obj["metadata"].get("annotations") or {}):
+            return
+        bucket = self._registry.bucket(self._registry.resources.find("storageclasses"))
+        classes = [entry.obj["metadata"] for entry in bucket.select()]
+        default = [each for each in classes if (each.get("annotations") or {}).get(DEFAULT_CLASS) == "true"]
+        if default:
+            default.sort(key=lambda each: each["name"])
+            spec["storageClassName"] = max(default, key=lambda each: str(each["creationTimestamp"]))["name"]
 
 
 class PodAdmission:

@@ -1,4 +1,4 @@
-"""Claims bind to volumes that were made by hand; there is no provisioner, so other claims stay Pending."""
+"""Claims bind to volumes that somebody made, by hand or a provisioner; until then they stay Pending."""
 
 from __future__ import annotations
 
@@ -145,10 +145,25 @@ class VolumeBinder(Controller):
             return
         self.write_status(claim, {"phase": "Pending"})
         if phase in (None, "Pending") and not claim["spec"].get("volumeName"):
+            self._tell_why(claim)
+
+    def _tell_why(self, claim: Object) -> None:
+        name = self._class_of(claim)
+        if not name:
             message = "no persistent volumes available for this claim and no storage class is set"
-            if self._class_of(claim):
-                message = f'storageclass.storage.k8s.io "{self._class_of(claim)}" has no provisioner in this cluster'
             self.tell(claim, "FailedBinding", message)
+            return
+        storage = self.classes.get(("", name))
+        if storage is None:
+            message = f'storageclass.storage.k8s.io "{name}" not found'
+            self.tell(claim, "ProvisioningFailed", message, warning=True)
+            return
+        message = (
+            f"Waiting for a volume to be created either by the external provisioner '{storage['provisioner']}' or "
+            "manually by the system administrator. If volume creation is delayed, please verify that the provisioner "
+            "is running and correctly registered."
+        )
+        self.tell(claim, "ExternalProvisioning", message)
 
     def _set_phase(self, resource: str, obj: Object, phase: str) -> None:
         if (obj.get("status") or {}).get("phase") != phase:

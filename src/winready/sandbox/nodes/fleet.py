@@ -17,6 +17,7 @@ from winready.sandbox.nodes.heartbeat import Heartbeat
 from winready.sandbox.nodes.kubelet import Kubelet
 from winready.sandbox.nodes.references import References
 from winready.sandbox.nodes.server import NodeServer
+from winready.sandbox.nodes.volumes.shared import SharedFolders
 
 
 class Fleet:
@@ -41,6 +42,7 @@ class Fleet:
         self._token = token
         self._tls = tls
         self._heartbeats = Heartbeat(clock)
+        self.folders = SharedFolders()
         self._references: References | None = None
 
     def add(
@@ -64,6 +66,7 @@ class Fleet:
             server=NodeServer(self._egress, self._tls, Callers(client).authorize),
             settings=settings or Settings(),
             heartbeats=self._heartbeats,
+            folders=self.folders,
         )
         self.kubelets[machine.name] = kubelet
         return kubelet

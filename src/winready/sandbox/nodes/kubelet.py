@@ -26,6 +26,7 @@ from winready.sandbox.nodes.publisher import Publisher
 from winready.sandbox.nodes.pulls import ImageStore
 from winready.sandbox.nodes.references import References
 from winready.sandbox.nodes.stats import Statistics
+from winready.sandbox.nodes.volumes.shared import SharedFolders
 
 if TYPE_CHECKING:
     from winready.sandbox.nodes.server import NodeServer
@@ -55,6 +56,7 @@ class Kubelet:
         server: NodeServer,
         settings: Settings,
         heartbeats: Heartbeat,
+        folders: SharedFolders,
     ) -> None:
         self.machine = machine
         self.addresses = addresses
@@ -63,6 +65,7 @@ class Kubelet:
         self.fabric = fabric
         self.references = references
         self.settings = settings
+        self.folders = folders
         self.defects = NodeDefects()
         self.rng = random.Random(machine.name)
         build = machine.build.number if machine.build else ""

@@ -68,6 +68,7 @@ class PodWorker:
             lambda resource, name: node.references.find(resource, name, namespace),
             self.sandbox.field,
             self.sandbox.resource,
+            node.folders,
         )
 
     def _states(self, kind: str) -> list[ContainerState]:

@@ -18,6 +18,7 @@ from winready.sandbox.nodes.environment import expand
 from winready.sandbox.nodes.volumes import content
 from winready.sandbox.nodes.volumes.content import Entry, Payload, VolumeError
 from winready.sandbox.nodes.volumes.host import host_node
+from winready.sandbox.nodes.volumes.shared import DRIVER, SharedFolders
 from winready.sandbox.nodes.volumes.tokens import TokenSource
 
 Object = dict[str, Any]
@@ -37,6 +38,7 @@ class Surroundings:
     field: Callable[[str], str]
     resource: Callable[[str, Object], str]
     """The value of a resourceFieldRef for the container of that name."""
+    folders: SharedFolders
 
 
 class PodVolumes:
@@ -103,6 +105,9 @@ class PodVolumes:
             raise VolumeError(f'persistentvolumeclaim "{name}" not found') from None
         except ApiFailure as error:
             raise VolumeError(str(error)) from None
+        shared = volume["spec"].get("csi") or {}
+        if shared.get("driver") == DRIVER:
+            return self._around.folders.open(shared["volumeHandle"])
         source = volume["spec"].get("hostPath") or volume["spec"].get("local")
         if not source:
             raise VolumeError(f'persistentvolume "{volume["metadata"]["name"]}" has no source that this node can mount')

@@ -355,7 +355,7 @@ async def find(tool: Tool) -> int:
     roots: list[str] = []
     while arguments and not arguments[0].startswith(("-", "!", "(")):
         roots.append(arguments.pop(0))
-    tests = dict(zip(arguments, [*arguments[1:], ""], strict=True))
+    tests = dict(zip(arguments, [*arguments, ""][1:], strict=True))
     least, most = int(tests.get("-mindepth", "0")), int(tests.get("-maxdepth", "99"))
     for root in roots or ["."]:
         try:
