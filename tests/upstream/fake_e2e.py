@@ -1,7 +1,8 @@
 """A program that behaves like e2e.test: flags, output, namespaces, pods and reports, driven by a script beside it.
 
 ``script.json``: ``version``, ``specs`` (text to behaviour) and optionally ``break``. A behaviour has ``end`` (pass,
-fail, skip, hang), ``os`` of the pod that is made (or none), ``hold`` seconds that the pod lives, ``tolerate``.
+fail, skip, hang), ``os`` of the pod that is made (or none), ``hold`` seconds that the pod lives, ``tolerate``, and
+``brief``: the image of a pod that ends at once.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ def pod(behaviour: dict[str, Any]) -> dict[str, Any]:
         spec["nodeSelector"] = {"kubernetes.io/os": behaviour["os"]}
     if behaviour.get("tolerate"):
         spec["tolerations"] = [{"operator": "Exists", "effect": "NoSchedule"}]
+    if behaviour.get("brief"):
+        spec["containers"] = [{"name": "c", "image": behaviour["brief"], "command": ["cmd", "/c", "exit 0"]}]
+        spec["restartPolicy"] = "Never"
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "worker"}, "spec": spec}
 
 
@@ -89,7 +93,7 @@ def run_spec(cluster: Cluster, run_id: str, number: int, behaviour: dict[str, An
             cluster.patiently("POST", f"/api/v1/namespaces/{name}/pods", pod(behaviour))
             for _ in range(3000):
                 phase = cluster.call("GET", f"/api/v1/namespaces/{name}/pods/worker")["status"].get("phase")
-                if phase == "Running":
+                if phase == "Succeeded" or (phase == "Running" and not behaviour.get("brief")):
                     break
                 time.sleep(0.02)
             time.sleep(behaviour.get("hold", 0.0))

@@ -63,6 +63,7 @@ def requirements(*names: str) -> list[str]:
 
 def test_every_end_of_a_test_has_its_meaning(run: Upstream, make_e2e: MakeE2e, kubeconfig: str) -> None:
     steered = {"end": "pass", "os": ""}
+    brief = {"end": "pass", "os": "windows", "brief": "registry.k8s.io/e2e-test-images/nonroot:1.5"}
     program = make_e2e(
         {
             "windows-hostpath": {"end": "fail", "os": "windows"},
@@ -72,6 +73,8 @@ def test_every_end_of_a_test_has_its_meaning(run: Upstream, make_e2e: MakeE2e, k
             "endpointslice-ports": steered,
             "endpointslice-addresses": steered,
             "token-rotation": {"end": "pass"},
+            "run-as-user": brief,
+            "run-as-user-override": brief,
         },
         without=(text_of("windows-dns-config"),),
     )
@@ -85,6 +88,7 @@ def test_every_end_of_a_test_has_its_meaning(run: Upstream, make_e2e: MakeE2e, k
             "core.storage.hostpath-read",
             "N9",
             "core.network.dns-external",
+            "extend.activedirectory.run-as-user",
             "N8",
             "N13",
             "N12",
@@ -115,6 +119,9 @@ def test_every_end_of_a_test_has_its_meaning(run: Upstream, make_e2e: MakeE2e, k
     assert astray["outcome"] == "blocked"
     assert "passed with pods on Linux nodes (worker on linux-" in astray["reason"]
     assert found["core.network.endpointslice-routing"]["outcome"] == "passed"
+    witnessed = found["extend.activedirectory.run-as-user"]
+    assert witnessed["outcome"] == "passed", "another pod of that image on that node answers for one that ended"
+    assert {pod["build"] for pod in witnessed["evidence"]["pods"]} == {"10.0.20348"}
     drifted = found["core.network.dns-custom"]
     assert drifted["outcome"] == "blocked"
     assert "drifted: no spec has this text" in drifted["reason"]

@@ -73,7 +73,8 @@ def _container(image: str) -> Object:
         return {**container, "args": ["pause"]}
     if "/pause:" in image or image.startswith("pause:"):
         return container
-    return {**container, "command": ["cmd", "/c", "ping -t 127.0.0.1 >NUL"]}
+    # With its standard input open, cmd waits for a key that nobody presses; not every base image has ping.
+    return {**container, "stdin": True, "command": ["cmd", "/c", "pause >NUL & ping -t 127.0.0.1 >NUL"]}
 
 
 def vouched(result: Result, builds: dict[Sort, str]) -> Result:

@@ -76,6 +76,11 @@ async def test_ping_on_windows(fabric: Fabric) -> None:
     assert "    Packets: Sent = 2, Received = 2, Lost = 0 (0% loss)," in result.lines
     silent = await run(windows, "ping.exe", "-n", "1", "10.96.0.1")
     assert (silent.code, silent.lines[2]) == (1, "Request timed out.")
+    endless = windows.spawn(["ping.exe", "-t", address(linux)])
+    said = b""
+    while said.count(b"TTL=62") < 6:
+        said += await endless.stdout.read(100)
+    await endless.kill()
 
 
 async def test_ping_on_linux(fabric: Fabric) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from winready.sandbox.machine.process import Process
 from winready.sandbox.network.endpoint import NetworkError, TimedOut, Unreachable
 from winready.sandbox.network.pod_endpoint import NetworkEndpoint
@@ -21,7 +23,7 @@ def _ttl(endpoint: NetworkEndpoint, address: str) -> int:
 
 
 async def _windows(process: Process) -> int:
-    count, wait, size, host = 4, 4000, 32, ""
+    count, wait, size, host, endless = 4, 4000, 32, "", False
     families: tuple[int, ...] = ()
     queue = process.argv[1:]
     while queue:
@@ -37,6 +39,8 @@ async def _windows(process: Process) -> int:
             size = int(text) if flag == "-l" else size
         elif flag in ("-4", "-6"):
             families = (int(flag[1]),)
+        elif flag == "-t":
+            endless = True
         elif item.startswith("-"):
             process.out(f"Bad option {item}.\r\n\r\n")
             return 1
@@ -55,7 +59,7 @@ async def _windows(process: Process) -> int:
     process.out(f"\r\nPinging {shown} with {size} bytes of data:\r\n")
     times: list[int] = []
     received = 0
-    for number in range(count):
+    for number in itertools.count() if endless else range(count):
         if number:
             await clock.sleep(1.0)
         try:
