@@ -170,14 +170,20 @@ class Meaning(NamedTuple):
 
 
 def _meaning(planned: Planned, prepared: Prepared, mine: list[Result]) -> Meaning:
+    excused = ""
     for result in mine:
-        if result.status == "failed":
-            words = f"the upstream test {result.text!r} failed: {_headline(result.message)}"
+        if result.status != "failed":
+            continue
+        words = f"the upstream test {result.text!r} failed: {_headline(result.message)}"
+        if not (excuse := prepared.table.tests[result.name].excuse):
             return Meaning("failed", words, f"its output is in {result.log}", bounded(result.message))
+        excused = f"{words} That need not be the cluster's fault: {excuse}"
     impostors = [pod.impostor for result in mine for pod in result.pods if pod.impostor]
     if impostors:
         step = "look at the container runtime and at webhooks that set a runtimeClass on that node"
         return Meaning("failed", impostors[0], step)
+    if excused:
+        return Meaning("blocked", excused, "--engine native, or both, judges it by winready's own check")
     skipped = [_skip(result, prepared) for result in mine if result.status == "skipped"]
     if skipped and (planned.upstream_full or len(skipped) == len(mine)):
         return Meaning("blocked", skipped[0], "meet what it asks for, or use --engine native")
