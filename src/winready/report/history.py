@@ -130,7 +130,7 @@ class History:
             self._sync()
 
     def _sync(self) -> None:
-        found = dict(_stamps(self.base))
+        found = dict(stamps(self.base))
         known = dict(self._database.execute("select folder, stamp from runs"))
         known |= dict(self._database.execute("select folder, stamp from damaged"))
         changed = [folder for folder, stamp in found.items() if known.get(folder) != stamp]
@@ -204,7 +204,7 @@ def counts(results: dict[str, Outcome]) -> str:
     return ", ".join(f"{count} {name}" for name, count in found.most_common()) or "nothing run"
 
 
-def _stamps(base: Path) -> Iterator[tuple[str, str]]:
+def stamps(base: Path) -> Iterator[tuple[str, str]]:
     """Every run folder with a mark that changes when its record does."""
     for path in base.glob(f"*/{record.NAME}"):
         with contextlib.suppress(OSError):

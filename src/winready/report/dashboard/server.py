@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from winready.report.comparing import compare
 from winready.report.dashboard.grid import make_grid
 from winready.report.dashboard.guard import make_guard, secure
 from winready.report.dashboard.live import follow
-from winready.report.history import History, unfinished
+from winready.report.history import History, stamps, unfinished
 from winready.report.html import page
 
 STATIC = {
@@ -28,6 +29,7 @@ STATIC = {
     "grid.js": "text/javascript",
     "live.js": "text/javascript",
 }
+WARMING = web.AppKey("warming", asyncio.Task[dict[str, Any]])
 
 
 class Dashboard:
@@ -39,10 +41,13 @@ class Dashboard:
         self._templates = jinja2.Environment(
             loader=jinja2.ChoiceLoader(loaders), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
         )
+        self._making = threading.Lock()
+        self._made: tuple[dict[str, str], dict[str, Any]] | None = None
 
     def app(self, token: str | None = None) -> web.Application:
         """The application; with a token, only for who has it."""
         app = web.Application(middlewares=[make_guard(token)])
+        app.on_startup.append(self.warm_up)
         app.add_routes(
             [
                 web.get("/", self.grid),
@@ -70,11 +75,20 @@ class Dashboard:
         return web.Response(body=msgspec.json.encode(data), content_type="application/json")
 
     def _grid(self) -> dict[str, Any]:
-        with History(self.base) as index:
-            index.sync()
-            data = make_grid(index)
-            data["damaged"] = [{"run": name, "why": why} for name, why in index.damaged()]
-        return data
+        """The grid as it is now; made anew only when a run came, went or changed."""
+        with self._making:
+            seen = dict(stamps(self.base))
+            if self._made is None or self._made[0] != seen:
+                with History(self.base) as index:
+                    index.sync()
+                    data = make_grid(index)
+                    data["damaged"] = [{"run": name, "why": why} for name, why in index.damaged()]
+                self._made = seen, data
+            return self._made[1]
+
+    async def warm_up(self, app: web.Application) -> None:
+        """Take in all runs before the first visitor asks, without keeping anybody waiting."""
+        app[WARMING] = asyncio.create_task(asyncio.to_thread(self._grid))
 
     async def run(self, request: web.Request) -> web.Response:
         """A run's report, with the way back; one in progress is shown as it goes on."""

@@ -118,46 +118,54 @@
     first = last = -1;
   };
 
-  // Only the columns in view exist, so a thousand runs cost no more than the screen shows.
+  // Only the columns in view exist, and scrolling makes only those that come into it: a thousand runs cost no more than
+  // the screen shows.
+  const makeHead = (place) => {
+    const run = data.runs[columns[place]];
+    const link = element("a", `run ${good(run) ? "good" : "bad"}`);
+    link.append(element("span", "when", run.started.slice(5)), element("span", "sign", good(run) ? "✓" : "✗"));
+    link.href = `/runs/${encodeURIComponent(run.id)}`;
+    link.title = `${run.id}: ${run.verdict}, Kubernetes ${run.version}, ${run.cluster}`;
+    link.tabIndex = -1;
+    link.classList.toggle("marked", marked.includes(run.id));
+    const top = element("div", "top");
+    top.style.left = `${place * CELL + 1}px`;
+    top.setAttribute("role", "columnheader");
+    top.setAttribute("aria-colindex", place + 2);
+    top.append(link);
+    return top;
+  };
+  const makeCell = (letters, number, place) => {
+    const letter = letters[columns[place]];
+    const cell = element("div", `cell ${letter}`, MARKS[letter]);
+    cell.style.left = `${place * CELL + 1}px`;
+    cell.dataset.row = number;
+    cell.dataset.column = place;
+    cell.setAttribute("role", "gridcell");
+    cell.setAttribute("aria-colindex", place + 2);
+    cell.setAttribute("aria-label", NAMES[letter]);
+    cell.tabIndex = number === at.row && place === at.column ? 0 : -1;
+    return cell;
+  };
   const draw = (force) => {
     const from = Math.max(0, Math.floor(grid.scrollLeft / CELL) - 8);
     const to = Math.min(columns.length, Math.ceil((grid.scrollLeft + grid.clientWidth) / CELL) + 8);
     if (!force && from === first && to === last) return;
-    first = from; last = to;
-    const tops = [];
-    for (let place = from; place < to; place++) {
-      const run = data.runs[columns[place]];
-      const link = element("a", `run ${good(run) ? "good" : "bad"}`);
-      link.append(element("span", "when", run.started.slice(5)), element("span", "sign", good(run) ? "✓" : "✗"));
-      link.href = `/runs/${encodeURIComponent(run.id)}`;
-      link.title = `${run.id}: ${run.verdict}, Kubernetes ${run.version}, ${run.cluster}`;
-      link.tabIndex = -1;
-      link.classList.toggle("marked", marked.includes(run.id));
-      const top = element("div", "top");
-      top.style.left = `${place * CELL + 1}px`;
-      top.setAttribute("role", "columnheader");
-      top.setAttribute("aria-colindex", place + 2);
-      top.append(link);
-      tops.push(top);
-    }
-    head.lastChild.replaceChildren(...tops);
+    const anew = force || from >= last || to <= first;
+    const fill = (inner, make) => {
+      const range = (start, end) => Array.from({ length: Math.max(end - start, 0) }, (_, step) => make(start + step));
+      if (anew) { inner.replaceChildren(...range(from, to)); return; }
+      for (let place = first; place < Math.min(from, last); place++) inner.firstChild.remove();
+      for (let place = last; place > Math.max(to, first); place--) inner.lastChild.remove();
+      inner.prepend(...range(from, first));
+      inner.append(...range(last, to));
+    };
+    fill(head.lastChild, makeHead);
     for (const { inner, index, number } of lines) {
-      const made = [];
       const letters = data.requirements[index].cells;
-      for (let place = from; place < to; place++) {
-        const letter = letters[columns[place]];
-        const cell = element("div", `cell ${letter}`, MARKS[letter]);
-        cell.style.left = `${place * CELL + 1}px`;
-        cell.dataset.row = number;
-        cell.dataset.column = place;
-        cell.setAttribute("role", "gridcell");
-        cell.setAttribute("aria-colindex", place + 2);
-        cell.setAttribute("aria-label", NAMES[letter]);
-        cell.tabIndex = number === at.row && place === at.column ? 0 : -1;
-        made.push(cell);
-      }
-      inner.replaceChildren(...made);
+      fill(inner, (place) => makeCell(letters, number, place));
     }
+    first = from; last = to;
     if (wantsFocus) focus();
   };
   const cellAt = (row, column) => grid.querySelector(`[data-row="${row}"][data-column="${column}"]`);
