@@ -319,3 +319,35 @@ async def test_a_token_file_is_read_again_after_it_was_rotated(tmp_path: Path) -
 
     async with serving(handler, token_file=token) as client:
         assert (await client.version())["ok"] == "Bearer new"
+
+
+async def test_the_proxy_of_the_environment_is_used_for_everything_but_this_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[web.Request] = []
+
+    def handler(request: web.Request) -> web.Response:
+        seen.append(request)
+        return web.json_response({"kind": "NodeList", "items": []})
+
+    (tmp_path / ".netrc").write_text("default login somebody password else\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    async with serving(handler) as client:
+        port = client.transport.target.server.rpartition(":")[2]
+        monkeypatch.setenv("http_proxy", f"http://me:secret@127.0.0.1:{port}")
+        async with Client.connect(Target("http://cluster.test:6443", token="t")) as far:
+            await far.list(NODES)
+        assert seen[-1].url.host == "cluster.test"
+        assert seen[-1].headers["Proxy-Authorization"].startswith("Basic ")
+        assert seen[-1].headers["Authorization"] == "Bearer t", "what ~/.netrc says is for others"
+        monkeypatch.setenv("no_proxy", ".test")
+        async with Client.connect(Target("http://cluster.test:6443")) as direct:
+            with pytest.raises(ConnectionFailed):
+                await direct.transport.call("GET", "/", deadline=1)
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+        monkeypatch.delenv("no_proxy")
+        async with Client.connect(client.transport.target) as near:
+            await near.list(NODES)
+    assert len(seen) == 2

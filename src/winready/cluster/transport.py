@@ -7,6 +7,8 @@ Windows, so it is retried here, in one place, until the caller's deadline.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ipaddress
 import random
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -14,9 +16,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from winready import __version__
 from winready.cluster.credentials import Credentials
@@ -45,13 +49,13 @@ class Transport:
         self.target = target
         self._connector = connector
         self.credentials = Credentials(target)
+        self._proxy = _proxy_options(target.proxy_url or ("" if connector else _environment_proxy(target.server)))
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             connector=self._connector or aiohttp.TCPConnector(limit=64, keepalive_timeout=30),
             headers={"User-Agent": f"winready/{__version__}", "Accept": "application/json"},
-            trust_env=self.target.proxy_url is None,
             auto_decompress=True,
         )
         return self
@@ -75,8 +79,7 @@ class Transport:
             "ssl": await self.credentials.tls(),
             "headers": await self.credentials.headers(),
         }
-        if self.target.proxy_url:
-            options["proxy"] = self.target.proxy_url
+        options |= self._proxy
         if self.target.tls_server_name:
             options["server_hostname"] = self.target.tls_server_name
         return options
@@ -219,3 +222,29 @@ def _status(content: bytes) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {"message": content[:300].decode(errors="replace").strip()}
     return status if isinstance(status, dict) else {}
+
+
+def _environment_proxy(server: str) -> str:
+    """The proxy that the environment names for a server, by kubectl's rules: never for this machine itself.
+
+    aiohttp would look too, but on every request, and then also for passwords in ~/.netrc.
+    """
+    url = URL(server)
+    host = url.host or ""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return ""
+    if host == "localhost" or proxy_bypass(f"{host}:{url.port}"):
+        return ""
+    return getproxies_environment().get(url.scheme, "")
+
+
+def _proxy_options(proxy: str) -> dict[str, Any]:
+    if not proxy:
+        return {}
+    url = URL(proxy)
+    options: dict[str, Any] = {"proxy": url.with_user(None)}
+    if url.user is not None:
+        # aiohttp makes Proxy-Authorization of it, with and without TLS beyond the proxy.
+        options["proxy_headers"] = {"Authorization": aiohttp.encode_basic_auth(url.user, url.password or "")}
+    return options

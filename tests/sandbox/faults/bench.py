@@ -9,30 +9,28 @@ import asyncio
 import contextlib
 import itertools
 import json
-import shutil
-import ssl
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 
 from winready.cluster.client import Client
 from winready.cluster.errors import ExecFailed
-from winready.cluster.kubeconfig import find_target
+from winready.cluster.kubeconfig import Target
 from winready.cluster.resources import CONFIG_MAPS, NAMESPACES, NETWORK_POLICIES, NODES, PODS, SERVICES, Resource
+from winready.sandbox.api.identity import ADMIN
 from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place
 from winready.sandbox.up import Sandbox
+from winready.sandbox.wire import WireConnector
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 NAMESPACE, OTHER = "default", "other"
-PATIENCE = 60.0
-"""Wall seconds after which something that must be seen counts as not seen."""
-SHORT = 1.5
-"""Wall seconds in which something comes if it comes at all: more than a cluster minute."""
+PATIENCE = 1500.0
+"""Seconds after which something that must be seen counts as not seen."""
+SHORT = 150.0
+"""Seconds in which something comes if it comes at all."""
+PAUSE = 3.0
 SYSTEM = {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}
 Object = dict[str, Any]
 Probe = Callable[["Bench", str], Awaitable[str]]
@@ -62,11 +60,11 @@ class Bench:
                     seen = await probe(self, node)
                     if seen == wanted:
                         return
-                    await asyncio.sleep(0.02)
+                    await asyncio.sleep(PAUSE)
         raise AssertionError(f"{probe.__name__} on {node or 'the cluster'} shows {seen!r}, not {wanted!r}")
 
     async def until(
-        self, condition: Callable[[], Awaitable[Any]], limit: float = PATIENCE, *, pause: float = 0.02
+        self, condition: Callable[[], Awaitable[Any]], limit: float = PATIENCE, *, pause: float = PAUSE
     ) -> Any:
         """Wait for something true and return it; None when it does not come."""
         with contextlib.suppress(TimeoutError):
@@ -143,11 +141,10 @@ class Bench:
         transport = self.client.transport
         options = await transport.options()
         if token:
-            tls = ssl.create_default_context(cadata=self.sandbox.authority.certificate.decode())
-            options = {"ssl": tls, "headers": {"Authorization": f"Bearer {token}"}}
+            options = {**options, "headers": {"Authorization": f"Bearer {token}"}}
         seen: set[str] = set()
         method, url = "GET" if body is None else "POST", transport.target.server + path
-        async with aiohttp.ClientSession() as http:
+        async with aiohttp.ClientSession(connector=WireConnector(self.sandbox.embedded.inside)) as http:
             for _ in range(calls):
                 try:
                     async with http.request(method, url, json=body, **options) as answer:
@@ -223,18 +220,13 @@ def _shared() -> list[Object]:
 @contextlib.asynccontextmanager
 async def new_bench() -> AsyncIterator[Bench]:
     """Start the sandbox and the pods that probes share."""
-    folder = Path(tempfile.mkdtemp(prefix="wr-"))
-    plan = Plan(linux=3, windows=6, speed=100, dual_stack=True)
-    try:
-        async with (
-            Sandbox(plan, Place("faults", folder)) as sandbox,
-            Client.connect(find_target(str(sandbox.place.kubeconfig))) as client,
-        ):
+    async with Sandbox(Plan(linux=3, windows=6, dual_stack=True)) as sandbox:
+        plane = sandbox.embedded
+        target = Target(plane.url, token=plane.token(ADMIN))
+        async with Client.connect(target, WireConnector(plane.inside)) as client:
             bench = Bench(sandbox, client)
             await _furnish(bench)
             yield bench
-    finally:
-        shutil.rmtree(folder)
 
 
 async def _furnish(bench: Bench) -> None:

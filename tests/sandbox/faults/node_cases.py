@@ -240,7 +240,7 @@ async def update(b: Bench, node: str) -> str:
     async def arrived() -> bool:
         return (await b.run(pod, *read))[1] == value
 
-    return "arrives" if await b.until(arrived, 2.0) else "never"
+    return "arrives" if await b.until(arrived, 200.0) else "never"
 
 
 NODE_CASES = [
