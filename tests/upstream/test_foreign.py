@@ -36,6 +36,8 @@ testCases:
   - description: Pods reach each other, again.
     focus: ['stable networking for Linux and Windows pods$']
     kubernetesVersions: ['1.36', 'v1.37.0']
+  - description: Nodes reboot.
+    focus: ['should run as a reboot process on the host/node']
 """,
     "ext": "category: Extend.Worker\ntestCases:\n",
 }
@@ -51,11 +53,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_folder_becomes_a_specification(folder: Path) -> None:
     read = read_folder(folder, "skeleton")
-    assert [item.category for item in read.specification.requirements] == ["Core.Network"] * 3 + ["Core.Storage"] * 2
+    assert [item.category for item in read.specification.requirements] == ["Core.Network"] * 3 + ["Core.Storage"] * 3
     assert read.specification.requirements[0].id == "core.network.pods-reach-each-other"
     assert any("Extend.Worker has no test case" in note for note in read.notes)
     without = read_folder(folder, "local")
-    assert len(without.cases) == 4
+    assert len(without.cases) == 5
     assert any("left out for provider local: Services are made." in note for note in without.notes)
 
 
@@ -125,7 +127,10 @@ def test_a_folder_runs_from_the_command_line(
         "core.network.services-are-made-again": "blocked",
         "core.storage.files-are-shared": "blocked",
         "core.storage.pods-reach-each-other-again": "passed",
+        "core.storage.nodes-reboot": "blocked",
     }
+    reasons = {item["id"]: item["reason"] for item in document["requirements"]}
+    assert reasons["core.storage.nodes-reboot"] == "it disturbs nodes and was not allowed"
     assert result.returncode == 3
     assert document["spec"]["version"] == "op-readiness"
     assert "one test counts for 2 cases" in result.stderr

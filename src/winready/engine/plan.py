@@ -27,6 +27,8 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Whether they prove all of it."""
     unproven: list[str] = []
     expected_s: float = 0.0
+    disruptive: bool = False
+    """Whether one of them harms nodes."""
     refused: str = ""
     next_step: str = ""
 
@@ -133,7 +135,7 @@ def _planned(
         category=item.category,
         level=specification.level(item),
         action="run",
-        disruptive=item.disruptive,
+        disruptive=item.disruptive or (upstream is not None and upstream.disruptive),
     )
     version = Version.parse(inventory.version)
     for feature in item.needs.features:
@@ -153,7 +155,7 @@ def _planned(
         if len(have) < need:
             reason = f"it needs {need} usable {os} node{'s' if need > 1 else ''}, the cluster has {len(have)}"
             return _without(base, "blocked", reason, "'kubectl get nodes' shows what keeps nodes from being used")
-    if item.disruptive and not allow_disruptive:
+    if base.disruptive and not allow_disruptive:
         return _without(base, "blocked", "it disturbs nodes and was not allowed", "add --allow-disruptive")
     if upstream is not None and tests:
         base = msgspec.structs.replace(

@@ -110,7 +110,13 @@ class Prepared:
                 return Assignment(refused=reason, next_step="allow a taint on the Linux nodes with --steer-by-taint")
             tests = [name for name in tests if name not in steered]
         expected = max((self.table.tests[name].expected_s for name in tests), default=0.0)
-        return Assignment(tests=tests, full=choice.full, unproven=list(choice.unproven), expected_s=expected)
+        return Assignment(
+            tests=tests,
+            full=choice.full,
+            unproven=list(choice.unproven),
+            expected_s=expected,
+            disruptive=any(spec.disruptive for spec in self.selected(tests)),
+        )
 
 
 async def prepare(client: Client, options: UpstreamOptions, inventory: Inventory) -> Prepared:

@@ -66,7 +66,8 @@ def split(selected: Iterable[Selected], parallel: int) -> list[list[Shard]]:
     stages = [_balanced(side_by_side, parallel)] if side_by_side else []
     if serial:
         stages.append([Shard("serial", tuple(serial))])
-    stages += [[Shard(f"disruptive-{spec.name}", (spec,))] for spec in specs if spec.disruptive]
+    disruptive = [spec for spec in specs if spec.disruptive]
+    stages += [[Shard(f"disruptive-{number}", (spec,))] for number, spec in enumerate(disruptive, 1)]
     return stages
 
 
