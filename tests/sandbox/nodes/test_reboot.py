@@ -123,6 +123,12 @@ async def test_graceful_shutdown_ends_pods_for_good(graceful: Cluster) -> None:
     assert (disruption["status"], disruption["reason"]) == ("True", "TerminationByKubelet")
 
 
+async def test_a_node_that_is_going_down_takes_no_pods(cluster: Cluster) -> None:
+    cluster.node("win-1").going_down = True
+    await cluster.run("late", node="win-1")
+    assert (await cluster.phase("late", "Failed"))["status"]["reason"] == "NodeShutdown"
+
+
 @pytest.fixture
 async def two_parts() -> AsyncIterator[Cluster]:
     async with small_cluster(settings=Settings(shutdown_grace=1200.0, shutdown_grace_critical=600.0)) as running:

@@ -22,6 +22,9 @@ class Refusal:
     message: str
 
 
+NODE_SHUTDOWN = Refusal("NodeShutdown", "Pod was rejected as the node is shutting down.")
+
+
 def refusal(pod: Object, node: Object, others: Iterable[Object]) -> Refusal | None:
     """The first reason against running the pod beside the others on this node."""
     return (

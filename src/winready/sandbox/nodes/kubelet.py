@@ -81,6 +81,8 @@ class Kubelet:
         """The node as it was last reported."""
         self.registered = asyncio.Event()
         self.running = False
+        self.going_down = False
+        """Whether a graceful shutdown has begun."""
         self._server = server
         self._heartbeats = heartbeats
         self._ready = (True, "KubeletReady", "kubelet is posting ready status")
@@ -114,6 +116,7 @@ class Kubelet:
         if self._away:
             return
         self.running = True
+        self.going_down = False
         self._ready = (True, "KubeletReady", "kubelet is posting ready status")
         self.recorder.start()
         self.publisher.start()
@@ -347,6 +350,7 @@ class Kubelet:
         await self.start(after_reboot=True)
 
     async def _shut_down_gracefully(self) -> None:
+        self.going_down = True
         self._ready = (False, "KubeletNotReady", "node is shutting down")
         self.recorder.node("NodeShutdown", "Shutdown manager detected preshutdown event")
         await self.report_node()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from winready.sandbox.machine.images import Image
 from winready.sandbox.network.endpoint import Endpoint
 from winready.sandbox.nodes import latency, status
-from winready.sandbox.nodes.admission import NODE_AFFINITY, refusal
+from winready.sandbox.nodes.admission import NODE_AFFINITY, NODE_SHUTDOWN, refusal
 from winready.sandbox.nodes.containers import ContainerRun
 from winready.sandbox.nodes.environment import service_variables
 from winready.sandbox.nodes.runtime import Prepared, Sandbox, SandboxError
@@ -192,7 +192,8 @@ class PodWorker:
             self.end(self.grace, outcome=("Failed", "DeadlineExceeded", words))
 
     async def _work(self) -> None:
-        refused = refusal(self.pod, self.node.object, self.node.others(self))
+        refused = NODE_SHUTDOWN if self.node.going_down else None
+        refused = refused or refusal(self.pod, self.node.object, self.node.others(self))
         if refused is not None and refused.reason == NODE_AFFINITY:
             # The scheduler may know labels that this node has not heard of yet; a kubelet asks before it refuses.
             await self.node.refresh()
