@@ -65,6 +65,7 @@ ROUNDS = {
         Round("steered", "the same; pods that name no operating system are sent to Windows", steered=True),
         Round("dual-stack", "nodes, pods and services with IPv6 as well, steered", {"dual_stack": True}, steered=True),
         Round("containerd-1.6", "nodes with containerd 1.6.33", {"containerd": "1.6.33"}),
+        Round("hyper-v", "nodes with Hyper-V, and a RuntimeClass for it", {"hyper_v": True}),
         # Grace periods of a few seconds must be long enough for a test that looks once a second.
         Round(
             "shutdown",
@@ -78,6 +79,7 @@ SPEED = 5.0
 
 ELSEWHERE = {
     "HostProcess containers container command path validation": "containerd-1.6",
+    "HyperV containers should start a hyperv isolated container": "hyper-v",
 }
 """Specs that want a node of a certain kind, by a part of their text."""
 
@@ -88,9 +90,6 @@ NO_DOMAIN = (
 REASONS = {
     "GMSA Full GMSA support works end to end": NO_DOMAIN,
     "GMSA Full GMSA support can read and write file to remote SMB folder": NO_DOMAIN,
-    "HyperV containers should start a hyperv isolated container": (
-        "needs Hyper-V isolation: the nodes offer no runtime class `runhcs-wcow-hypervisor`"
-    ),
     "RebootHost containers should run as a reboot process on the host/node": (
         "upstream skips it unconditionally since 1.35; `core.storage.reboot-recovery` is our own check for it"
     ),
@@ -140,6 +139,7 @@ are measured each time; the reasons are ours. This page is made by `tools/fideli
 | generic ones | {steered} |
 | `[Feature:IPv6DualStack]` | {dual_stack} |
 | container command path validation | {containerd_1_6} |
+| HyperV containers | {hyper_v} |
 | `[Disruptive]` | {shutdown} |
 """
 

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,8 +95,11 @@ async def test_node_identity_has_the_rights_of_a_node_only(place: Place) -> None
 
 
 async def test_nodes_have_the_runtime_and_the_shutdown_grace_that_were_asked_for(place: Place) -> None:
-    plan = Plan(linux=0, windows=1, speed=100, containerd="1.6.33", shutdown_grace=20, shutdown_grace_critical=10)
+    graces: dict[str, Any] = {"shutdown_grace": 20.0, "shutdown_grace_critical": 10.0}
+    plan = Plan(linux=0, windows=1, speed=100, containerd="1.6.33", hyper_v=True, **graces)
     async with Sandbox(plan, place) as sandbox:
+        (offered,), _ = sandbox.embedded.client.list("runtimeclasses")
+        assert offered["handler"] in sandbox.fleet.kubelets["windows-1"].machine.runtime_handlers
         (node,), _ = sandbox.embedded.client.list("nodes")
         assert node["status"]["nodeInfo"]["containerRuntimeVersion"] == "containerd://1.6.33"
         settings = sandbox.fleet.kubelets["windows-1"].settings

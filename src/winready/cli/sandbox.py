@@ -60,6 +60,7 @@ def sandbox() -> None:
 @click.option(
     "--containerd", default=DEFAULT_CONTAINERD, show_default=True, metavar="V", help="The nodes' container runtime."
 )
+@click.option("--hyper-v", is_flag=True, help="Windows nodes can isolate pods by Hyper-V; a RuntimeClass offers it.")
 @click.option(
     "--shutdown-grace",
     type=float,
@@ -91,6 +92,7 @@ def up(
     speed: str,
     dual_stack: bool,
     containerd: str,
+    hyper_v: bool,
     shutdown_grace: float,
     shutdown_grace_critical: float,
     faults: tuple[str, ...],
@@ -125,6 +127,7 @@ def up(
             faults=faults,
             control_plane=folder,
             containerd=containerd,
+            hyper_v=hyper_v,
             shutdown_grace=shutdown_grace,
             shutdown_grace_critical=shutdown_grace_critical,
         )

@@ -6,6 +6,7 @@ pod, and the proxies and policy engines of a node act only while their pods' pro
 
 from __future__ import annotations
 
+import contextlib
 from importlib import resources
 from string import Template
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import yaml
 
 from winready.sandbox.apiclient import ApiClient, Conflict
+from winready.sandbox.machine.machine import HYPER_V_ISOLATION
 
 _PLURALS = {
     "ServiceAccount": "serviceaccounts",
@@ -36,3 +38,11 @@ async def install(client: ApiClient, *, version: str, domain: str = "cluster.loc
             await client.create(_PLURALS[obj["kind"]], obj, obj["metadata"]["namespace"])
         except Conflict:
             continue
+
+
+async def offer_isolation(client: ApiClient) -> None:
+    """The class of pods that run in a virtual machine of their own, under the name that upstream's tests know."""
+    selector = {"nodeSelector": {"kubernetes.io/os": "windows"}}
+    obj = {"metadata": {"name": HYPER_V_ISOLATION}, "handler": HYPER_V_ISOLATION, "scheduling": selector}
+    with contextlib.suppress(Conflict):
+        await client.create("runtimeclasses", obj)

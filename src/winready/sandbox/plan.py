@@ -56,6 +56,8 @@ class Plan:
     control_plane: str = ""
     """The folder of the programs of a real control plane; left out, the embedded one is used."""
     containerd: str = DEFAULT_CONTAINERD
+    hyper_v: bool = False
+    """Whether Windows nodes can run pods in virtual machines, and a RuntimeClass offers it."""
     shutdown_grace: float = 0.0
     """Seconds of graceful node shutdown; 0 = a reboot ends pods without notice."""
     shutdown_grace_critical: float = 0.0

@@ -164,6 +164,8 @@ class Sandbox:
         self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
         await self._start_nodes(self._transport)
         await provisioner.install(self._api)
+        if self.plan.hyper_v:
+            await addons.offer_isolation(self._api)
         self._storage = asyncio.create_task(
             provisioner.Provisioner(self._api, self.fleet.folders).keep(), name="provisioner"
         )
@@ -217,6 +219,7 @@ class Sandbox:
                 programs=programs,
                 build=self.plan.windows_build,
                 containerd=self.plan.containerd,
+                hyper_v=self.plan.hyper_v,
                 domain=self.domain if node.os == "windows" else None,
             )
             self._fleet.add(machine, node.addresses, node.pod_networks, settings)

@@ -206,3 +206,20 @@ async def test_windows_refuses_memory_at_the_limit_and_linux_kills(cluster: Clus
     await cluster.run("l", *words, "pause", container=limit, restartPolicy="Never")
     state = container_state(await cluster.phase("l", "Failed"))["state"]["terminated"]
     assert (state["reason"], state["exitCode"]) == ("OOMKilled", 137)
+
+
+async def test_runtime_classes_choose_a_handler_that_the_node_must_have(cluster: Cluster) -> None:
+    machine = cluster.node("win-1").machine
+    for name in ("runhcs-wcow-hypervisor", "runhcs-wcow-process"):
+        await cluster.client.create("runtimeclasses", {"metadata": {"name": name}, "handler": name})
+    await cluster.run("plain", node="win-1", runtimeClassName="runhcs-wcow-process")
+    await cluster.ready("plain")
+    await cluster.run("early", node="win-1", runtimeClassName="runhcs-wcow-hypervisor")
+    await cluster.event("early", "FailedCreatePodSandBox", 'no runtime for "runhcs-wcow-hypervisor" is configured')
+    assert not machine.virtual_machines
+    machine.hyper_v = True
+    await cluster.ready("early")
+    assert len(machine.virtual_machines) == 1
+    await cluster.client.delete("pods", "early", "default")
+    await cluster.gone("early")
+    assert not machine.virtual_machines, "its virtual machine goes with the pod"

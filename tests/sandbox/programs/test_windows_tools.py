@@ -92,3 +92,8 @@ async def test_containers_of_a_node_show_in_hcsdiag() -> None:
     answer = await run(where, "hcsdiag", "list")
     assert other.id in answer.out
     assert where.id not in answer.out
+    machines = "(Get-ComputeProcess | Where-Object { $_.Type -EQ 'VirtualMachine' }).Id"
+    assert (await powershell(where, machines)).out == ""
+    host.virtual_machines.add("abc@vm")
+    assert (await powershell(where, machines)).out == "abc@vm\r\n"
+    assert "abc@vm\r\n    VM," in (await run(where, "hcsdiag", "list")).out

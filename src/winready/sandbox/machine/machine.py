@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 GIBIBYTE = 2**30
 REMOTE_ACCESS_PORTS = (22, 3389)
+PROCESS_ISOLATION, HYPER_V_ISOLATION = "runhcs-wcow-process", "runhcs-wcow-hypervisor"
 LINUX_KERNEL = "6.8.0-1024-generic"
 _VOLATILE = {"windows": ("C:\\Windows\\Temp",), "linux": ("/tmp", "/run")}  # noqa: S108
 _HOST_MEMORY = {"windows": 1400 * 2**20, "linux": 500 * 2**20}
@@ -74,6 +75,7 @@ class Machine:
         memory: int = 16 * GIBIBYTE,
         containerd: str = DEFAULT_CONTAINERD,
         domain: Domain | None = None,
+        hyper_v: bool = False,
     ) -> None:
         self.name = name
         self.os: OS = os
@@ -84,6 +86,9 @@ class Machine:
         self.memory_bytes = memory
         self.containerd = containerd
         self.domain = domain
+        self.hyper_v = hyper_v
+        self.virtual_machines: set[str] = set()
+        """The utility machines that pods with Hyper-V isolation run in, one for each pod."""
         seed = uuid.uuid5(uuid.NAMESPACE_DNS, name)
         self.system_uuid = str(seed).upper() if os == "windows" else str(seed)
         self.machine_id = name if os == "windows" else seed.hex
@@ -126,6 +131,13 @@ class Machine:
         return "amd64"
 
     @property
+    def runtime_handlers(self) -> frozenset[str]:
+        """The ways in which the container runtime is configured to run pods, as RuntimeClasses name them."""
+        if self.os == "linux":
+            return frozenset({"runc"})
+        return frozenset({PROCESS_ISOLATION, *([HYPER_V_ISOLATION] if self.hyper_v else [])})
+
+    @property
     def windows_host(self) -> WindowsHost:
         """The administrative state; only Windows machines have one."""
         if self.host is None:
@@ -163,6 +175,7 @@ class Machine:
         self._boots += 1
         if not self.defects.boot_id_stays:
             self.boot_id = str(self._boots) if self.os == "windows" else str(uuid.uuid4())
+        self.virtual_machines.clear()
         for path in _VOLATILE[self.os]:
             as_directory(self.files.change(path)).replace(Directory(fold=self.os == "windows"))
         if self.host is not None:

@@ -6,10 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from winready.sandbox.apiclient import ApiFailure, ApiUnreachable
 from winready.sandbox.machine import images, users
 from winready.sandbox.machine.container import Container
 from winready.sandbox.machine.domain import CredentialSpec
 from winready.sandbox.machine.images import Image
+from winready.sandbox.machine.machine import HYPER_V_ISOLATION
 from winready.sandbox.machine.tree import File
 from winready.sandbox.machine.users import UnknownUser
 from winready.sandbox.network.resolver import DnsConfig
@@ -74,6 +76,7 @@ class Sandbox:
         self._pod = pod
         self.host_process = node.machine.os == "windows" and is_host_process(pod)
         self.endpoint: NetworkEndpoint | None = None
+        self._virtual_machine = ""
 
     @property
     def on_host(self) -> bool:
@@ -104,7 +107,11 @@ class Sandbox:
         async with node.start_slots:
             span = figures.host_process if self.host_process else figures.sandbox
             await node.clock.sleep(latency.draw(node.rng, span) * node.defects.kubelet.slow_start_factor)
+        handler = await self._handler()
         self._check_user()
+        if handler == HYPER_V_ISOLATION:
+            self._virtual_machine = f"{metadata['uid']}@vm"
+            node.machine.virtual_machines.add(self._virtual_machine)
         self.endpoint = node.fabric.attach(
             node.machine.name,
             namespace=metadata["namespace"],
@@ -115,6 +122,22 @@ class Sandbox:
             dns=self._dns(),
         )
         return list(self.endpoint.addresses)
+
+    async def _handler(self) -> str:
+        """How the pod's RuntimeClass wants it to be run; empty for the usual way."""
+        name = self._pod["spec"].get("runtimeClassName")
+        if not name:
+            return ""
+        try:
+            handler = str((await self._node.client.get("runtimeclasses", name)).get("handler") or "")
+        except (ApiFailure, ApiUnreachable) as error:
+            raise SandboxError(f'failed to get runtime handler for RuntimeClass "{name}": {error}') from None
+        if handler and handler not in self._node.machine.runtime_handlers:
+            raise SandboxError(
+                "rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "
+                f'"{handler}" is configured'
+            )
+        return handler
 
     def _check_user(self) -> None:
         user = windows_options(self._pod).get("runAsUserName")
@@ -163,7 +186,8 @@ class Sandbox:
         return text
 
     def remove(self) -> None:
-        """Take the pod off the network."""
+        """Take the pod off the network, and its virtual machine down."""
+        self._node.machine.virtual_machines.discard(self._virtual_machine)
         if self.endpoint is not None:
             self._node.fabric.detach(self.endpoint)
             self.endpoint = None

@@ -14,6 +14,8 @@ async def hcsdiag(process: Process) -> int:
         if not container.host_process:
             process.out(f"{container.id}\r\n    Windows Server Container,\tRunning, {container.id[:8]}, ")
             process.out("containerd-shim-runhcs-v1.exe\r\n\r\n")
+    for identifier in sorted(process.container.machine.virtual_machines):
+        process.out(f"{identifier}\r\n    VM,\tRunning, {identifier[:8]}, containerd-shim-runhcs-v1.exe\r\n\r\n")
     return 0
 
 

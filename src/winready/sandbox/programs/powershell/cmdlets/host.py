@@ -98,17 +98,12 @@ async def remove_hns_namespace(call: Invocation) -> None:
 
 
 async def get_compute_process(call: Invocation) -> None:
-    """Compute systems: the containers of this node."""
+    """Compute systems: the containers of this node, and the virtual machines of isolated pods."""
     machine = call.session.process.container.machine
-    for container in machine.containers.values():
-        if not container.host_process:
-            values = {
-                "Id": container.id,
-                "Type": "Container",
-                "Owner": "containerd-shim-runhcs-v1.exe",
-                "State": "Running",
-            }
-            call.emit(PSObject("Microsoft.HostCompute.ComputeProcess", values))
+    systems = [(each.id, "Container") for each in machine.containers.values() if not each.host_process]
+    for identifier, kind in [*systems, *((each, "VirtualMachine") for each in sorted(machine.virtual_machines))]:
+        values = {"Id": identifier, "Type": kind, "Owner": "containerd-shim-runhcs-v1.exe", "State": "Running"}
+        call.emit(PSObject("Microsoft.HostCompute.ComputeProcess", values))
 
 
 async def get_mp_preference(call: Invocation) -> None:
