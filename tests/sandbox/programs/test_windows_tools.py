@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.helpers.containers import cmd, container, machine, run
+from sandbox.helpers.containers import cmd, container, machine, powershell, run
 
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 
