@@ -66,7 +66,6 @@ class Suite:
     """Told of every start (``started``) and end (``passed`` ...) of a spec as it happens."""
     results: dict[str, Result] = field(default_factory=dict)
     impostors: list[str] = field(default_factory=list)
-    watch_trouble: str = ""
     _run_ids: set[str] = field(default_factory=set)
 
     async def run(self, finished: Callable[[dict[str, Result]], Awaitable[None]]) -> None:
@@ -84,7 +83,6 @@ class Suite:
                             group.create_task(self._run_shard(shard, kubeconfig, watcher))
                     await finished({spec.name: self.results[spec.name] for shard in stage for spec in shard.specs})
                 self.impostors = sorted({pod.impostor for pod in watcher.pods.values() if pod.impostor})
-                self.watch_trouble = watcher.trouble
         never = "the run was stopped before it began"
         left = [spec for spec in self.order.specs if spec.name not in self.results]
         await finished({spec.name: Result(spec.name, spec.text, "unfinished", never) for spec in left})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -21,11 +21,14 @@ from winready.cluster.commands import system_version, windows_build
 from winready.cluster.errors import ClusterError
 from winready.cluster.evidence import PodFact
 from winready.cluster.inventory import Node
-from winready.cluster.resources import NAMESPACES, PODS
+from winready.cluster.resources import NAMESPACES, PODS, Resource
 from winready.cluster.settings import RUN_LABEL, Settings
+from winready.cluster.watch import Event
 
 E2E_RUN = "e2e-run"
 ASK_SECONDS = 20.0
+RETRY_SECONDS = 2.0
+LAST_NEWS_SECONDS = 10.0
 
 
 @dataclass
@@ -50,7 +53,6 @@ class Watcher:
     ours: Callable[[str], bool]
     pods: dict[str, Witnessed] = field(default_factory=dict)
     """By uid."""
-    trouble: str = ""
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
     _questions: set[asyncio.Task[None]] = field(default_factory=set)
@@ -75,18 +77,27 @@ class Watcher:
         return [pod for pod in self.pods.values() if pod.fact.namespace in names]
 
     async def _follow_namespaces(self) -> None:
-        try:
-            async for event in self.client.watch(NAMESPACES, labels=E2E_RUN):
-                metadata = event.object["metadata"]
-                name, run = metadata["name"], metadata["labels"].get(E2E_RUN, "")
-                if event.type == "DELETED" or not self.ours(run):
-                    continue
-                if name not in self._tasks:
-                    self._tasks[name] = asyncio.create_task(self._follow_pods(name), name=f"pods of {name}")
-                if RUN_LABEL not in metadata["labels"] and not metadata.get("deletionTimestamp"):
-                    await self._mark(name)
-        except ClusterError as error:
-            self.trouble = error.message
+        async for event in self._follow(NAMESPACES, labels=E2E_RUN):
+            metadata = event.object["metadata"]
+            name, run = metadata["name"], metadata["labels"].get(E2E_RUN, "")
+            if event.type == "DELETED" and name in self._tasks:
+                # The last news of its pods may still be on the way.
+                asyncio.get_running_loop().call_later(LAST_NEWS_SECONDS, self._tasks[name].cancel)
+            if event.type == "DELETED" or not self.ours(run):
+                continue
+            if name not in self._tasks:
+                self._tasks[name] = asyncio.create_task(self._follow_pods(name), name=f"pods of {name}")
+            if RUN_LABEL not in metadata["labels"] and not metadata.get("deletionTimestamp"):
+                await self._mark(name)
+
+    async def _follow(self, resource: Resource, namespace: str | None = None, labels: str = "") -> AsyncIterator[Event]:
+        """Watch for as long as tests run; an API server that is away for long is only waited for."""
+        while True:
+            try:
+                async for event in self.client.watch(resource, namespace, labels=labels):
+                    yield event
+            except ClusterError:
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _mark_the_rest(self) -> None:
         """A process that was killed may have left a namespace that was not heard of yet."""
@@ -103,11 +114,8 @@ class Watcher:
             await self.client.patch(NAMESPACES, namespace, {"metadata": {"labels": labels}})
 
     async def _follow_pods(self, namespace: str) -> None:
-        try:
-            async for event in self.client.watch(PODS, namespace):
-                self._note(event.object)
-        except ClusterError as error:
-            self.trouble = error.message
+        async for event in self._follow(PODS, namespace):
+            self._note(event.object)
 
     def _note(self, raw: Object) -> None:
         metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
