@@ -1,8 +1,8 @@
 """Upstream specs by our engine, against one process per spec in sequence, as the existing tool runs them.
 
 The same specs of the same e2e.test on the same real control plane, in one run: everything that upstream has for the
-chosen requirements, which are those of Core.Network and Core.Storage whose tests may run beside others, need no default
-StorageClass and take less than a minute. Images are warm for both. Nodes are ten times as fast as real Windows nodes;
+chosen requirements, which are those of Core.Network and Core.Storage whose tests may run beside others and take less
+than a minute. Images are warm for both. Nodes are ten times as fast as real Windows nodes;
 slower ones would wait more, and waiting is what shards do at the same time. All specs must pass in both.
 """
 
