@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from urllib.parse import quote
 
-from playwright.sync_api import Page, expect
+import msgspec
+from playwright.sync_api import Dialog, Page, expect
 
 from report import samples
+from winready.engine.journal import NAME as JOURNAL
 from winready.engine.journal import Journal
 
 DNS = "core.network.dns-internal"
@@ -113,3 +117,43 @@ def test_fingers_mark_and_compare_in_the_list(page: Page, dashboard: str, tmp_pa
     page.click("#compare")
     page.wait_for_url("**/compare?a=261101-100000-aaaa&b=261128-100000-aaaa")
     expect(page.locator("tbody tr").first).to_contain_text("worse")
+
+
+EVIL = "</script></title><img src=x onerror=alert(1)><svg onload=alert(2)>\"'`${alert(3)}"
+
+
+def test_what_a_cluster_says_is_never_run(page: Page, dashboard: str, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    found = samples.evidence(probes=3, bad=1, text=EVIL)
+    found.fact(EVIL, [EVIL])
+    inventory = samples.inventory(EVIL)
+    node = msgspec.structs.replace(inventory.nodes[0], name=EVIL, build=EVIL, os_image=EVIL, unusable=EVIL)
+    inventory = msgspec.structs.replace(inventory, version=EVIL, nodes=[node, *inventory.nodes[1:]])
+    evil = samples.result(DNS, "failed", reason=EVIL, next_step=EVIL, found=found)
+    name = "<img src=x onerror=alert(4)>"
+    folder = samples.write_run(tmp_path, "261101-100000-aaaa", results=[evil], found=inventory, settings={EVIL: EVIL})
+    shutil.copytree(folder, tmp_path / name)
+    (tmp_path / f"{name} cut").mkdir()
+    shutil.copy(folder / JOURNAL, tmp_path / f"{name} cut" / JOURNAL)
+    page.goto(dashboard)
+    page.hover(".cell.f")
+    expect(page.locator("#tip")).to_contain_text("onerror")
+    page.locator(".odd summary").click()
+    page.click(".cell.f")
+    expect(page.locator(f".req[id='{DNS}'] .why")).to_contain_text("onerror")
+    for path in (
+        f"compare?a={quote(folder.name)}&b={quote(name)}",
+        f"runs/{quote(name)}",
+        f"runs/{quote(name + ' cut')}",
+    ):
+        page.goto(dashboard + path)
+        expect(page.locator("main")).to_contain_text("onerror")
+    page.goto(f"{dashboard}runs/{quote(name + ' cut')}/live")
+    expect(page.locator("#list")).to_contain_text("onerror")
+    assert asked == []

@@ -23,7 +23,6 @@ from winready.spec.loader import load_standard
 STANDARD = load_standard()
 CORE = [item.id for item in STANDARD.requirements if STANDARD.level(item) == "core"]
 ALL = [item.id for item in STANDARD.requirements]
-RULES = ("rule.pod-os", "rule.no-linux-passing", "rule.cluster-size")
 
 
 def evidence(number: int = 0, probes: int = 2, *, bad: int = 0, text: str = "ws-1") -> Evidence:
@@ -107,6 +106,18 @@ def inventory(server: str = "https://cluster.example:6443", uid: str = "") -> In
     return Inventory(server=server, version="v1.36.0", nodes=nodes, features={}, missing={"gmsa": "none"}, uid=uid)
 
 
+def rule_results(*changed: RuleResult, conformance: bool = True) -> list[RuleResult]:
+    """Every rule of the standard, passed but for those given."""
+    if not conformance:
+        absent = RuleResult(id="rule.linux-conformance", outcome="blocked", reason="absent", gates="certificate")
+        changed = (*changed, absent)
+    others = {rule.id: rule for rule in changed}
+    return [
+        others.get(rule.id) or RuleResult(id=rule.id, outcome="passed", reason="as it should be", gates=rule.gates)
+        for rule in STANDARD.rules
+    ]
+
+
 def run_events(
     run_id: str = "261101-101500-ab12",
     *,
@@ -124,12 +135,7 @@ def run_events(
     if results is None:
         results = [result(name, outcomes.get(name, "passed"), number=n) for n, name in enumerate(ids)]
     results = list(results)
-    if rules is None:
-        rules = [RuleResult(id=name, outcome="passed", reason="as it should be", gates="run") for name in RULES]
-        if conformance:
-            passed = RuleResult(id="rule.linux-conformance", outcome="passed", reason="417 passed", gates="certificate")
-            rules = [*rules, passed]
-    rules = list(rules)
+    rules = list(rules if rules is not None else rule_results(conformance=conformance))
     selection = Selection(requirements=[item.id for item in results] if len(results) < len(CORE) else [])
     plan = Plan(
         windows_nodes=["windows-1", "windows-2"],

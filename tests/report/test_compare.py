@@ -52,7 +52,7 @@ def test_worse_is_exit_code_1_and_nothing_else_is(runs: Path) -> None:
 
 def test_text_leads_with_the_worst_and_shows_the_evidence(runs: Path) -> None:
     lines = compare(runs, "a", "b").stdout.splitlines()
-    assert lines[3] == "1 worse, 1 better, 1 new, 1 gone, 4 same"
+    assert lines[3] == "1 worse, 1 better, 1 new, 1 gone, 6 same"
     assert lines[4].split() == ["▼", DNS, "passed", "->", "failed"]
     assert "    only in B: wc-1 reaches ws-0 (node windows-1): curl: (28) Connection timed out" in lines
 

@@ -51,7 +51,7 @@ def test_junit_counts_what_it_contains_and_names_stay_the_same(tmp_path: Path) -
     assert suite is not None
     cases = suite.findall("testcase")
     assert [case.get("name") for case in cases[:2]] == samples.CORE[:2]
-    assert int(suite.get("tests", 0)) == len(cases) == len(ids) + 4
+    assert int(suite.get("tests", 0)) == len(cases) == len(ids) + 6
     for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         assert int(suite.get(attribute, -1)) == sum(case.find(tag) is not None for case in cases) == 1
     failure = suite.find(f"testcase[@name='{DNS}']/failure")
@@ -80,7 +80,7 @@ def test_csv_has_a_row_for_each_and_no_formula(hostile: Path) -> None:
     text = report(hostile, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["id"] for row in rows][:1] == [DNS]
-    assert len(rows) == 5
+    assert len(rows) == 7
     assert rows[0]["reason"].startswith("'=cmd")
     assert not any(str(value).startswith(("=", "+", "-", "@")) for row in rows for value in row.values())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +89,38 @@ def test_an_index_that_cannot_be_written_lives_in_memory(runs: Path) -> None:
     assert len(listed(runs)["clusters"]) == 2
 
 
+def test_an_index_that_somebody_holds_is_left_alone(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = listed(runs)
+    monkeypatch.setattr("winready.report.history.PATIENCE", 0.1)
+    holder = sqlite3.connect(runs / NAME, isolation_level=None)
+    holder.execute("pragma locking_mode = exclusive")
+    holder.execute("begin exclusive")
+    inode = (runs / NAME).stat().st_ino
+    assert listed(runs) == before
+    assert (runs / NAME).stat().st_ino == inode
+    holder.close()
+
+
+def test_a_copy_of_a_run_is_another_run(runs: Path) -> None:
+    shutil.copytree(runs / "261103-100000-cccc", runs / "copy")
+    for _ in range(2):
+        assert [len(group["runs"]) for group in listed(runs)["clusters"]] == [1, 4]
+
+
 def test_a_damaged_run_is_named_and_stops_nothing(runs: Path) -> None:
     listed(runs)
     (runs / "261102-100000-bbbb" / "run.json").write_bytes(b'{"run_id": "x", "requirements": 7')
     (runs / "stray").mkdir()
     (runs / "stray" / "run.json").write_bytes(b"\xff\xfe")
+    whole = (runs / "261101-100000-aaaa" / "run.json").read_bytes()
+    for name, old, new in (("odd", b'"outcome": "passed"', b'"outcome": "great"'), ("newer", b"run/1", b"run/2")):
+        (runs / name).mkdir()
+        (runs / name / "run.json").write_bytes(whole.replace(old, new))
     result = history(runs)
     assert result.exit_code == 0
     assert "261102-100000-bbbb cannot be read" in result.stderr
-    assert "stray cannot be read" in result.stderr
+    for name in ("stray", "odd", "newer"):
+        assert f"{name} cannot be read" in result.stderr
     assert "261103-100000-cccc" in result.stdout
     assert "261102-100000-bbbb" not in result.stdout
 

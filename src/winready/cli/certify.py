@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from winready.cli.options import fail
+from winready.cli.options import fail, say
 from winready.cli.runs import find_run, report_dir_option
 
 
@@ -56,9 +56,9 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
     except (journal.Unreadable, JournalError) as error:
         fail(f"the journal of {folder} cannot carry a bundle: {error}", code=1)
     if not_shown and not given["draft"]:
-        click.echo(f"run {found.run_id} cannot be certified:", err=True)
+        say(f"run {found.run_id} cannot be certified:", err=True)
         for reason in not_shown:
-            click.echo(f"  - {reason}", err=True)
+            say(f"  - {reason}", err=True)
         click.echo("--draft makes a bundle all the same, marked as what it is", err=True)
         sys.exit(1)
     try:
@@ -72,9 +72,9 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
     except OSError as error:
         fail(f"{output} cannot be written: {error.strerror}", "choose another place with --output")
     kind = "draft" if not_shown else "certificate"
-    click.echo(f"{kind} of run {found.run_id}, {found.verdict_text}: {output}")
+    say(f"{kind} of run {found.run_id}, {found.verdict_text}: {output}")
     for reason in not_shown:
-        click.echo(f"  not shown: {reason}")
+        say(f"  not shown: {reason}")
 
 
 def _product(given: dict[str, Any]) -> Any:

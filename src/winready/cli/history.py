@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from winready.cli.options import fail, print_document
+from winready.cli.options import fail, print_document, say
 from winready.cli.runs import report_dir_option
 
 
@@ -37,15 +37,15 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
         print_document({"clusters": clusters, "damaged": [{"run": name, "why": why} for name, why in damaged]}, output)
         return
     if not clusters:
-        click.echo(f"there is no finished run in {base}; 'winready run' makes one")
+        say(f"there is no finished run in {base}; 'winready run' makes one")
     for group in clusters:
-        click.echo(f"{group.label}  Kubernetes {group.runs[0].version or '?'}")
+        say(f"{group.label}  Kubernetes {group.runs[0].version or '?'}")
         for run in group.runs:
-            click.echo(f"  {run.run_id:<20} {run.started[:16].replace('T', ' ')}  {run.verdict_text:<48} {run.counts}")
+            say(f"  {run.run_id:<20} {run.started[:16].replace('T', ' ')}  {run.verdict_text:<48} {run.counts}")
             for line in _changes(run):
-                click.echo(f"      {line}")
+                say(f"      {line}")
     for name, why in damaged:
-        click.echo(f"run {name} cannot be read and is left out: {why}", err=True)
+        say(f"run {name} cannot be read and is left out: {why}", err=True)
 
 
 def _changes(run: Any) -> list[str]:

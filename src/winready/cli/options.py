@@ -10,14 +10,21 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from winready.report.printable import printable
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """A line for people; whatever a cluster, a run or a bundle put into it cannot steer their terminal."""
+    click.echo(printable(text), err=err)
 
 
 def fail(message: str, remedy: str = "", code: int = 2) -> NoReturn:
     """Say what is wrong and what to do, and end."""
-    click.echo(f"error: {message}", err=True)
+    say(f"error: {message}", err=True)
     if remedy:
-        click.echo(f"       {remedy}", err=True)
+        say(f"       {remedy}", err=True)
     sys.exit(code)
 
 

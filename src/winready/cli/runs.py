@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from winready.cli.options import fail
+from winready.cli.options import fail, say
 
 if TYPE_CHECKING:
     from winready.report.record import Record
@@ -43,7 +43,7 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
         found = record.read_story(folder)
     except journal.Unreadable as error:
         fail(problem.partition(";")[0], str(error))
-    click.echo(f"note: {problem}", err=True)
+    say(f"note: {problem}", err=True)
     return folder, found
 
 

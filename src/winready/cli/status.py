@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from winready.cli.options import print_document
+from winready.cli.options import print_document, say
 from winready.cli.runs import find_run, report_dir_option
 
 
@@ -23,7 +23,7 @@ def status(run: str | None, report_dir: str | None, output: str) -> None:
     """
     _, found = find_run(run, report_dir)
     if output == "text":
-        click.echo(found.verdict_text)
+        say(found.verdict_text)
     else:
         keys = ("run_id", "verdict", "verdict_text", "scope", "exit_code", "verdict_reasons")
         print_document({key: getattr(found, key) for key in keys}, output)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from winready.cli.options import fail, print_document
+from winready.cli.options import fail, print_document, say
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -33,6 +33,8 @@ def verify(bundle: str, key: str | None, output: str) -> None:
 
     path = Path(bundle)
     try:
+        if path.exists() and not path.is_file():
+            fail(f"{bundle} is no file", "name the bundle that 'winready certify' wrote")
         if path.stat().st_size > MOST_BYTES:
             fail(f"{bundle} is larger than {MOST_BYTES >> 20} MB; no bundle is", code=1)
         data = path.read_bytes()
@@ -52,17 +54,17 @@ def verify(bundle: str, key: str | None, output: str) -> None:
     else:
         if checked.intact and claim is not None:
             product = claim.product
-            click.echo(f"{product.vendor}: {product.product_name} {product.product_version}")
-            click.echo(f"{claim.verdict}, Kubernetes {claim.kubernetes}, run {claim.run_id}")
+            say(f"{product.vendor}: {product.product_name} {product.product_version}")
+            say(f"{claim.verdict}, Kubernetes {claim.kubernetes}, run {claim.run_id}")
         for sign, lines in (("✓", checked.holds), ("✗", checked.broken), ("?", checked.cannot_tell)):
             for line in lines:
-                click.echo(f"{sign} {'cannot tell ' if sign == '?' else ''}{line}")
+                say(f"{sign} {'cannot tell ' if sign == '?' else ''}{line}")
         if not checked.intact:
             click.echo("Refused")
         elif claim is not None and claim.draft:
             click.echo("Intact, but a draft and no certificate:")
             for reason in claim.not_shown:
-                click.echo(f"  - {reason}")
+                say(f"  - {reason}")
         else:
             click.echo("Intact")
     sys.exit(1 if not checked.intact or claim is None else 3 if claim.draft else 0)

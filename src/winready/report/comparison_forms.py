@@ -10,6 +10,7 @@ from winready.report import words
 from winready.report.comparing import Comparison, Row, changed
 from winready.report.formats import escape, table
 from winready.report.html import page
+from winready.report.printable import printable
 
 SIGNS = {"worse": "▼", "better": "▲", "changed": "~", "new": "+", "gone": "-", "same": "="}
 
@@ -28,7 +29,7 @@ def as_text(found: Comparison) -> str:
             f"{SIGNS[row.change]} {row.id:<48} {row.before or 'not selected'} -> {row.after or 'not selected'}"
         )
         lines += [f"    {text}" for text in _why(row)]
-    return "\n".join(lines) + "\n"
+    return printable("\n".join(lines) + "\n")
 
 
 def _why(row: Row) -> Iterator[str]:

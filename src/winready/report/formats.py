@@ -13,6 +13,7 @@ import yaml
 from winready.engine.outcomes import RequirementResult
 from winready.report import junit, record, words
 from winready.report.html import page
+from winready.report.printable import printable
 from winready.report.record import Record
 
 COLUMNS = (
@@ -38,7 +39,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _cell(value: object) -> object:
     if isinstance(value, str):
-        value = value.replace("\x00", "")
+        value = printable(value)
         return f"'{value}" if value.lstrip(" ").startswith(_FORMULA) else value
     return value
 
@@ -93,7 +94,7 @@ def as_markdown(run: Record) -> str:
 
 def escape(text: str) -> str:
     """Text that stays text in Markdown: no markup, no table break, nobody is mentioned by it."""
-    text = re.sub(r"\s+", " ", re.sub("[\x00-\x08\x0b-\x1f\x7f]", " ", text)).strip()
+    text = re.sub(r"\s+", " ", printable(text)).strip()
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"([\\`*_\[\]|~])", r"\\\1", text)
     return re.sub(r"([@#])(?=\w)", "\\1\N{ZERO WIDTH SPACE}", text)

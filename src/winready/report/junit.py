@@ -8,10 +8,10 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.report.printable import printable
 from winready.report.record import Record
 
 NAME = "junit.xml"
-_COLOUR = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -80,7 +80,7 @@ def _body(outcome: str, reason: str, text: str, *, advisory: bool = False) -> st
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", _COLOUR.sub("", text))
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", printable(text))
 
 
 def _text(text: str) -> str:

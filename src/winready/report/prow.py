@@ -11,6 +11,7 @@ import msgspec
 from winready.engine.verdict import EXIT_INTERRUPTED
 from winready.report import junit, record, words
 from winready.report.html import page
+from winready.report.printable import printable
 from winready.report.record import Record
 
 
@@ -30,7 +31,7 @@ def write(run: Record, folder: Path) -> None:
     )
     lines = [*words.cluster_lines(run), "", *(words.result_line(item) for item in run.requirements), ""]
     lines += [line for _, line in words.summary_lines(run)]
-    (folder / "build-log.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "build-log.txt").write_text(printable("\n".join(lines) + "\n"), encoding="utf-8")
     (artifacts / "junit_winready.xml").write_text(junit.render(run), encoding="utf-8")
     record.write(run, artifacts)
     page.write(run, artifacts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from winready.engine import events
 from winready.report import words
+from winready.report.printable import printable
 from winready.report.record import Record
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Plain:
                 pass
 
     def note(self, text: str) -> None:
-        print(text, file=self.stream, flush=True)
+        print(printable(text), file=self.stream, flush=True)
 
 
 class Live:
@@ -139,7 +140,7 @@ class Live:
     def _print(self, text: str, style: str) -> None:
         from rich.text import Text
 
-        self.console.print(Text(text, style=style))
+        self.console.print(Text(printable(text), style=style))
 
     def _view(self) -> RenderableType:
         from rich.text import Text

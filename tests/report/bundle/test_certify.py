@@ -22,6 +22,8 @@ from report import samples
 from winready.cli.main import cli
 from winready.engine.outcomes import RuleResult
 from winready.report.bundle import archive, making, verifying
+from winready.report.bundle.product import Product
+from winready.report.record import Record
 
 PRODUCT = (
     "--vendor",
@@ -76,7 +78,7 @@ def test_ordinary_tools_read_it(bundle: Path) -> None:
         names = tar.getnames()
         report = tar.extractfile("report.html")
         assert report is not None
-        assert b"Draft" not in report.read()
+        assert b"not a certificate" not in report.read()
     assert {"certificate.json", "product.yaml", "specification.yaml", "run.json", "journal.jsonl"} < set(names)
     files = archive.unpack(bundle.read_bytes())
     for line in files["SHA256SUMS"].decode().splitlines():
@@ -106,7 +108,7 @@ def test_the_same_run_gives_the_same_bytes(bundle: Path, keys: tuple[Path, Path]
         ({"conformance": False}, "rule.linux-conformance is not shown"),
         (
             {
-                "rules": [
+                "rules": samples.rule_results(
                     RuleResult(
                         id="rule.cluster-size",
                         outcome="failed",
@@ -114,7 +116,7 @@ def test_the_same_run_gives_the_same_bytes(bundle: Path, keys: tuple[Path, Path]
                         gates="run",
                         waived_by="--allow-small-cluster",
                     )
-                ]
+                )
             },
             "rule.cluster-size was waived by --allow-small-cluster",
         ),
@@ -173,6 +175,18 @@ def replace(name: str, old: bytes, new: bytes, times: int = -1) -> Callable[[dic
     return change
 
 
+def drop(name: str) -> Callable[[dict[str, bytes]], None]:
+    """Leave the outcome of something out of the journal."""
+
+    def change(files: dict[str, bytes]) -> None:
+        lines = files["journal.jsonl"].splitlines(keepends=True)
+        kept = [line for line in lines if f'"result":{{"id":"{name}"'.encode() not in line]
+        assert len(kept) == len(lines) - 1
+        files["journal.jsonl"] = b"".join(kept)
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -180,11 +194,13 @@ def replace(name: str, old: bytes, new: bytes, times: int = -1) -> Callable[[dic
         (replace("run.json", b"windows-1", b"windows-9", 1), "run.json does not follow"),
         (replace("certificate.json", b'"Pass"', b'"Best"'), "certificate.json does not follow"),
         (replace("product.yaml", b"Shop", b"Shoe", 1), "product.yaml does not follow"),
-        (replace("junit.xml", b"passed", b"better", 1), "junit.xml does not follow"),
+        (replace("junit.xml", b"windows-1", b"windows-9", 1), "junit.xml does not follow"),
         (replace("journal.jsonl", b'"outcome":"passed"', b'"outcome":"failed"', 1), "by the rules the verdict is Fail"),
         (replace("journal.jsonl", b'"build":"10.0.20348"', b'"build":""'), "without proof"),
         (replace("journal.jsonl", b'"level":"core"', b'"level":"advisory"'), "is not a requirement of level"),
         (replace("journal.jsonl", b'{"event":"run-finished"', b'{"event":"run-vanished"'), "journal cannot be read"),
+        (drop("rule.images"), "rule.images has no outcome"),
+        (drop(DNS), f"{DNS} was selected and has no outcome"),
         (replace("specification.yaml", b"core", b"cure", 1), "specification in the bundle is broken"),
         (lambda files: files.pop("README.txt"), "missing or do not belong"),
         (lambda files: files.update({"extra.txt": b"x"}), "missing or do not belong"),
@@ -241,9 +257,13 @@ def test_keys_and_products_that_do_not_fit_are_said_without_a_trace(tmp_path: Pa
         assert text in result.stderr
         assert "secret words" not in result.output
         assert "Traceback" not in result.output
-    (tmp_path / "p.yaml").write_text("vendor: A\nproduct_name: B\nproduct_version: 1.10.0\ncontact: c@d\n")
+    (tmp_path / "p.yaml").write_text("vendor: A\nproduct_name: B\nproduct_version: 1.10\ncontact: c@d\n")
     assert certify(tmp_path, "--product-file", str(tmp_path / "p.yaml"), "--vendor", "Other").exit_code == 0
-    assert verify(tmp_path / "b.tar.gz").stdout.startswith("Other: B 1.10.0\n")
+    assert verify(tmp_path / "b.tar.gz").stdout.startswith("Other: B 1.10\n")
+    for text in ("vendor: [a, b]\n", "vendor: " + "[" * 50_000):
+        (tmp_path / "p.yaml").write_text(text)
+        result = certify(tmp_path, "--product-file", str(tmp_path / "p.yaml"))
+        assert (result.exit_code, str(tmp_path / "p.yaml") in result.stderr) == (2, True)
 
 
 def hostile(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
@@ -309,3 +329,30 @@ def test_bundles_of_two_vendors_compare(bundle: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["compare", str(bundle), str(other / "b.tar.gz")])
     assert result.exit_code == 1
     assert f"▼ {DNS}" in result.stdout
+
+
+def test_a_bundle_cannot_steer_the_terminal_of_who_verifies_it(bundle: Path, tmp_path: Path) -> None:
+    files = archive.unpack(bundle.read_bytes())
+    claim = json.loads(files["certificate.json"])
+    claim["product"]["vendor"] = "\x1b]0;owned\x07Shop\x1b[2J\u202eevil\x9b31m"
+    files["certificate.json"] = msgspec.json.format(msgspec.json.encode(claim), indent=2) + b"\n"
+    product = msgspec.convert(claim["product"], Product)
+    files["product.yaml"] = making.contents(Record(), b"", product, [], b"")["product.yaml"]
+    files["README.txt"] = files["README.txt"].replace(b"Shop:", claim["product"]["vendor"].encode() + b":", 1)
+    files[making.SUMS] = making.digests({name: text for name, text in files.items() if name != making.SUMS})
+    (tmp_path / "evil.tar.gz").write_bytes(archive.pack(files))
+    result = CliRunner().invoke(cli, ["verify", str(tmp_path / "evil.tar.gz")], color=True)
+    assert result.exit_code == 0, result.output
+    assert "Shop" in result.stdout
+    assert not set("\x1b\x07\x9b\u202e") & set(result.stdout)
+
+
+def test_nesting_without_end_is_refused(bundle: Path) -> None:
+    deep = b'"settings":{"deep":' + b"[" * 100_000 + b"]" * 100_000 + b","
+    checked = repacked(bundle, replace("journal.jsonl", b'"settings":{', deep, 1))
+    assert not checked.intact
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    assert verify(Path("/dev/zero")).exit_code == 2
+    assert verify(tmp_path).exit_code == 2

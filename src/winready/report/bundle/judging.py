@@ -42,6 +42,10 @@ def recompute(specification: Specification, happened: Sequence[events.AnyEvent])
     for rule in rules:
         if gates.get(rule.id) != rule.gates:
             raise JournalError(f"{rule.id} does not gate the {rule.gates} in the specification")
+    if len({rule.id for rule in rules}) != len(rules):
+        raise JournalError("a rule has two outcomes")
+    if missing := [name for name in gates if name not in {rule.id for rule in rules}]:
+        raise JournalError(f"{missing[0]} has no outcome")
     try:
         selected = [item.id for item in select(specification, started.selection)]
     except SelectionError as error:
@@ -58,11 +62,11 @@ def recompute(specification: Specification, happened: Sequence[events.AnyEvent])
 
 
 def _require_proof(result: RequirementResult) -> None:
-    """No evidence, no pass."""
-    if result.outcome != "passed" or result.verifier != "native":
+    """No evidence, no pass. A few upstream tests place their pods anywhere; their word needs no Windows container."""
+    if result.outcome != "passed":
         return
     witnesses = [pod for pod in result.evidence.pods if pod.os == "windows" and pod.build]
-    if not witnesses or not any(probe.ok for probe in result.evidence.probes):
+    if not any(probe.ok for probe in result.evidence.probes) or not (witnesses or result.verifier == "upstream"):
         raise JournalError(f"{result.id} passed without proof that a Windows container took part")
 
 

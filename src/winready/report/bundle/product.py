@@ -30,15 +30,18 @@ def read_product(data: bytes, name: str) -> dict[str, str]:
     import yaml
 
     try:
-        document = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        # Every value as it is written: a version 1.10 is not the number 1.1.
+        document = yaml.load(data, Loader=yaml.BaseLoader)  # noqa: S506 - knows nothing but texts, lists and maps
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ProductError(f"{name} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict):
         raise ProductError(f"{name} must be a map with the keys {', '.join(REQUIRED)}")
     unknown = [str(key) for key in document if key not in (*REQUIRED, *OPTIONAL)]
     if unknown:
         raise ProductError(f"{name}: unknown key {unknown[0]!r}; known are {', '.join((*REQUIRED, *OPTIONAL))}")
-    return {str(key): str(value) for key, value in document.items()}
+    if lists := [key for key, value in document.items() if not isinstance(value, str)]:
+        raise ProductError(f"{name}: {lists[0]} must be a text")
+    return document
 
 
 def make_product(fields: dict[str, str]) -> Product:

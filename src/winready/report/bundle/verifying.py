@@ -48,6 +48,8 @@ def verify(data: bytes, key: Ed25519PublicKey | None = None) -> Checked:
         _verify(files, checked, key)
     except (BundleError, JournalError) as error:
         checked.broken.append(str(error))
+    except RecursionError:
+        checked.broken.append("something in it is nested deeper than anything that winready writes")
     return checked
 
 
