@@ -29,7 +29,7 @@ PODS = "core.network.windows-to-linux-pod-ip"
 TOKENS = "core.storage.token-rotation"
 """Its test looks once a minute, so that it cannot be over before it is stopped."""
 STABLE = "should have stable networking for Linux and Windows pods"
-LIMIT = 120
+LIMIT = 300
 
 
 @pytest.fixture(scope="session")
