@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from click.testing import CliRunner
 
+from winready.cli.main import cli
 from winready.cluster.client import Client
 from winready.cluster.kubeconfig import find_target
 from winready.cluster.resources import NODES
@@ -18,6 +22,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlLXNpZw"
 OPAQUE = "pl4nted-opaque-bearer"
 
 
+@pytest.mark.timeout(300)
 def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: str, tmp_path: Path) -> None:
     config = yaml.safe_load(Path(kubeconfig).read_text())
     user = config["users"][0]["user"]
@@ -36,11 +41,25 @@ def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: st
     outputs = [result.stdout, result.stderr]
     place = ("--report-dir", str(runs))
     forms = ("html", "junit", "csv", "json", "yaml", "markdown")
-    outputs += [command_line("report", *place, "--format", form).stdout for form in forms]
-    command_line("report", *place, "--format", "prow", "--output", str(runs / "prow"))
+    outputs += [CliRunner().invoke(cli, ["report", *place, "--format", form]).stdout for form in forms]
+    assert all(outputs[2:])
+    CliRunner().invoke(cli, ["report", *place, "--format", "prow", "--output", str(runs / "prow")])
     product = ("--vendor", "v", "--product-name", "p", "--product-version", "1", "--contact", "c@d")
     made = command_line("certify", *place, "--draft", "--output", str(runs / "b.tar.gz"), *product)
-    outputs += [made.stdout, made.stderr, command_line("history", *place, "-o", "json").stdout]
+    assert made.returncode == 0, made.stderr
+    run = next(path.parent.name for path in runs.glob("*/journal.jsonl"))
+    for words in (
+        ("history", *place, "-o", "json"),
+        ("history", *place),
+        ("status", *place, "-o", "yaml"),
+        ("verify", str(runs / "b.tar.gz"), "-o", "json"),
+        *(("compare", run, run, *place, "-o", form) for form in ("text", "markdown", "html", "csv", "json")),
+    ):
+        shown = CliRunner().invoke(cli, words)
+        assert shown.stdout, words
+        outputs += [shown.stdout, shown.stderr]
+    outputs += [made.stdout, made.stderr]
+    outputs += pages(command_line, runs, run)
     contents = [path.read_bytes() for path in runs.rglob("*") if path.is_file()]
     assert len(contents) >= 10
     contents += [gzip.decompress(data) for data in contents if data.startswith(b"\x1f\x8b")]
@@ -51,6 +70,22 @@ def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: st
         lines = [line for line in secret.splitlines() if len(line) > 12 and not line.startswith("-----")]
         assert lines
         assert not any(line.encode() in everything for line in lines)
+
+
+def pages(command_line: Any, runs: Path, run: str) -> list[str]:
+    """Everything that the dashboard answers."""
+    process = command_line.start("dashboard", "--port", "0", "--report-dir", str(runs))
+    try:
+        address = process.stdout.readline().rsplit(" ", 1)[1].strip()
+        paths = ("", "grid.json", f"runs/{run}", f"runs/{run}/live", f"runs/{run}/events", f"compare?a={run}&b={run}")
+        texts = []
+        for path in paths:
+            with urllib.request.urlopen(address + path, timeout=60) as answer:  # noqa: S310 - our own address
+                texts.append(answer.read().decode())
+        return texts
+    finally:
+        process.terminate()
+        process.communicate()
 
 
 async def _label(kubeconfig: str, labels: dict[str, str | None]) -> None:

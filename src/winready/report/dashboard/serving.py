@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +24,9 @@ async def serve(base: Path, host: str, port: int, token: str | None, ready: Call
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         bound = runner.addresses[0][1]
-        name = f"[{host}]" if ":" in host else host
+        # Nobody elsewhere can open 0.0.0.0; this machine's name is the best guess at what they can.
+        seen = socket.gethostname() if host in ("0.0.0.0", "::") else host
+        name = f"[{seen}]" if ":" in seen else seen
         ready(f"http://{name}:{bound}/" + (f"?token={token}" if token else ""))
         await stop.wait()
     finally:
