@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from report import samples
 from winready.cli.main import cli
+from winready.engine.journal import Journal
 from winready.report.changes import flaky
 from winready.report.history import NAME, History, Outcome
 
@@ -132,6 +133,17 @@ def test_runs_that_were_deleted_or_changed_are_noticed(runs: Path) -> None:
     samples.write_run(runs, "261105-100000-eeee", outcomes={DNS: "error"})
     (group,) = listed(runs)["clusters"]
     assert group["runs"][0]["run_id"] == "261105-100000-eeee"
+
+
+def test_runs_without_a_verdict_are_told_apart(tmp_path: Path) -> None:
+    for name in ("261105-100000-eeee", "261106-100000-ffff"):
+        folder = samples.write_run(tmp_path, name)
+        (folder / "run.json").unlink()
+    with Journal(folder):
+        text = history(tmp_path).stdout
+        assert "run 261106-100000-ffff is in progress" in text
+        assert "run 261105-100000-eeee was cut off; 'winready run --resume 261105-100000-eeee' does the rest" in text
+    assert [item["in_progress"] for item in listed(tmp_path)["unfinished"]] == [False, False]
 
 
 def test_no_run_at_all_is_no_error(tmp_path: Path) -> None:

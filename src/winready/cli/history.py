@@ -24,17 +24,23 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
     """
     from winready.report import folders
     from winready.report.changes import by_cluster
-    from winready.report.history import History
+    from winready.report.history import History, unfinished
 
     base = folders.report_folder(report_dir)
     with History(base) as index:
         index.sync()
         clusters = by_cluster(index, cluster, limit)
         damaged = index.damaged()
+    open_runs = unfinished(base)
     if cluster and not clusters:
         fail(f"no run in {base} is of a cluster called {cluster!r}", "'winready history' lists all of them")
     if output != "text":
-        print_document({"clusters": clusters, "damaged": [{"run": name, "why": why} for name, why in damaged]}, output)
+        document = {
+            "clusters": clusters,
+            "unfinished": [{"run": name, "in_progress": going} for name, going in open_runs],
+            "damaged": [{"run": name, "why": why} for name, why in damaged],
+        }
+        print_document(document, output)
         return
     if not clusters:
         say(f"there is no finished run in {base}; 'winready run' makes one")
@@ -44,6 +50,12 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
             say(f"  {run.run_id:<20} {run.started[:16].replace('T', ' ')}  {run.verdict_text:<48} {run.counts}")
             for line in _changes(run):
                 say(f"      {line}")
+    for name, going in open_runs:
+        say(
+            f"run {name} is in progress"
+            if going
+            else f"run {name} was cut off; 'winready run --resume {name}' does the rest"
+        )
     for name, why in damaged:
         say(f"run {name} cannot be read and is left out: {why}", err=True)
 
