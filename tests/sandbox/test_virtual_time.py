@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from winready import sandbox
+from winready.sandbox import virtual_time
 from winready.sandbox.clock import Clock, monotonic, utc_now
-from winready.sandbox.virtual_time import VirtualTimeLoop
+from winready.sandbox.virtual_time import TICK, VirtualTimeLoop
 
 YEAR = 365 * 24 * 3600.0
 
@@ -50,6 +54,30 @@ def test_work_takes_no_time_there_however_long_it_takes_here() -> None:
                 await asyncio.sleep(0)
 
     run(story())
+
+
+def test_a_deadline_is_never_early() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        for number in range(1, 2000):
+            deadline = loop.time() + number / 7e5
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    await asyncio.Event().wait()
+            assert deadline <= loop.time() < deadline + 2 * TICK
+
+    run(story())
+
+
+def test_whoever_never_waits_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_time, "MOST_TURNS", 1000)
+
+    async def story() -> None:
+        while True:  # noqa: ASYNC110  that is the point
+            await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="time stands still"):
+        run(story())
 
 
 def test_time_stands_still_while_a_thread_works() -> None:

@@ -93,6 +93,7 @@ def prove(name: str, selection: Selection) -> Proof:
     fault = None if name == HEALTHY else find(name)
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         node, record = runner.run(_run(fault, selection))
+    gc.collect()
     return compare(fault, node, record)
 
 

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import selectors
 import socket
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
+TICK = 2.0**-20
+"""Seconds, a power of two: sums and differences of ticks are exact."""
+MOST_TURNS = 1_000_000
+"""Turns of the loop in one moment; far more than any work here needs."""
 LATECOMERS = 0.002
 """Wall seconds to wait for what is on its way through the kernel before the clock jumps."""
 T = TypeVar("T")
@@ -28,7 +34,8 @@ class _Selector(selectors.BaseSelector):
 
     def __init__(self) -> None:
         self._real = selectors.DefaultSelector()
-        self.now = time.monotonic()
+        self.now = _later(time.monotonic())
+        self.turns = 0
         self.outside_work = 0
         """Calls that threads are busy with."""
         self.streams: set[int] = set()
@@ -60,7 +67,12 @@ class _Selector(selectors.BaseSelector):
             if found:
                 return found
         if timeout == 0:
+            self.turns += 1
+            if self.turns > MOST_TURNS:
+                self.turns = 0
+                raise RuntimeError("time stands still: something works on and on without ever waiting")
             return []
+        self.turns = 0
         if timeout is None or self.outside_work:
             # Only somebody outside of the loop can go on; no time passes in here meanwhile.
             return self._real.select(None if timeout is None else LATECOMERS)
@@ -76,14 +88,23 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._files = _Selector()
         super().__init__(self._files)
-        # A clock that stands still must not stand a rounding error before the next deadline.
-        self._clock_resolution = 1e-6
+        self._clock_resolution = TICK / 2
         # What the loop wakes itself with is no connection to anybody.
         self._files.streams.clear()
 
     def time(self) -> float:
         """Seconds on a clock that only waiting moves."""
         return self._files.now
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[Arguments]], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Deadlines are on ticks, never early: the clock would stand still a rounding error before one."""
+        return super().call_at(_later(when), callback, *args, context=context)
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Arguments]], T], *args: *Arguments
@@ -96,6 +117,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _returned(self, _: asyncio.Future[Any]) -> None:
         self._files.outside_work -= 1
+
+
+def _later(moment: float) -> float:
+    """The first tick that is not before a moment."""
+    return math.ceil(moment / TICK) * TICK
 
 
 def _listens(descriptor: int) -> bool:
