@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import winready
-from real.conftest import KUBERNETES, Cluster, Kubectl, programs
+from real.conftest import EMBEDDED, KUBERNETES, Cluster, Kubectl, programs
 from real_programs import ensure
 
 HOSTPATH = "core.storage.hostpath-read"
@@ -102,6 +102,23 @@ def test_whole_proofs_pass_with_evidence_and_steering_comes_and_goes(
     assert all(probe["ok"] for probe in steered["probes"])
     assert result.returncode == document["exit_code"] == 3
     assert left_behind(real_kubectl) == ""
+
+
+@pytest.mark.timeout(900)
+def test_a_taint_steers_where_there_are_no_policies(
+    clusters: Callable[[str], Cluster], e2e: Path, tmp_path: Path
+) -> None:
+    embedded = clusters(EMBEDDED)
+    result = embedded.winready(*run(embedded, e2e, tmp_path, SLICES), "--steer-by-taint")
+    assert result.stdout, result.stderr
+    document = json.loads(result.stdout)
+    assert outcomes(document) == {SLICES: "passed"}, document
+    evidence = document["requirements"][0]["evidence"]
+    assert evidence["facts"]["upstream"]["steering"] == "taint"
+    assert {pod["os"] for pod in evidence["pods"]} == {"windows"}
+    kubectl = Kubectl(programs(KUBERNETES) / "kubectl", embedded.kubeconfig)
+    assert kubectl.ok("get", "nodes", "-o", "jsonpath={.items[*].spec.taints}") == ""
+    assert kubectl.ok("get", "namespaces", "-l", "e2e-run", "-o", "name") == ""
 
 
 @pytest.mark.timeout(900)
