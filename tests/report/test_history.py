@@ -103,7 +103,10 @@ def test_an_index_that_somebody_holds_is_left_alone(runs: Path, monkeypatch: pyt
 
 
 def test_a_copy_of_a_run_is_another_run(runs: Path) -> None:
-    shutil.copytree(runs / "261103-100000-cccc", runs / "copy")
+    shutil.copytree(runs / "261101-100000-aaaa", runs / "copy")
+    newest = CliRunner().invoke(cli, ["status", "--report-dir", str(runs), "-o", "json"])
+    assert json.loads(newest.stdout)["run_id"] == "261104-100000-dddd"
+    assert "  copy " in history(runs).stdout
     for _ in range(2):
         assert [len(group["runs"]) for group in listed(runs)["clusters"]] == [1, 4]
 

@@ -47,7 +47,7 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
     for group in clusters:
         say(f"{group.label}  Kubernetes {group.runs[0].version or '?'}")
         for run in group.runs:
-            say(f"  {run.run_id:<20} {run.started[:16].replace('T', ' ')}  {run.verdict_text:<48} {run.counts}")
+            say(f"  {run.folder:<20} {run.started[:16].replace('T', ' ')}  {run.verdict_text:<48} {run.counts}")
             for line in _changes(run):
                 say(f"      {line}")
     for name, going in open_runs:

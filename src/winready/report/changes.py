@@ -17,6 +17,8 @@ FLAKY_RUNS, FLAKY_TURNS = 10, 2
 class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     """A run and what it changed."""
 
+    folder: str
+    """What it is called on the command line; the same as its id unless it was copied."""
     run_id: str
     started: str
     verdict: str
@@ -60,6 +62,7 @@ def by_cluster(index: History, wanted: str | None, limit: int) -> list[ClusterRu
 def _line(entry: Entry, results: dict[str, Outcome], before: dict[str, Outcome]) -> RunLine:
     both = {name: RANKS[item.outcome] - RANKS[before[name].outcome] for name, item in results.items() if name in before}
     return RunLine(
+        folder=entry.folder,
         run_id=entry.run_id,
         started=entry.started,
         verdict=entry.verdict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from winready.engine import journal
 from winready.report import record
 
 DEFAULT = "winready-runs"
+_ID = re.compile(r"\d{6}-\d{6}-[0-9a-f]{4}")
 
 
 class RunNotFound(Exception):
@@ -37,10 +39,11 @@ def create(base: Path, run_id: str) -> Path:
 def find(base: Path, run: str | None) -> Path:
     """The folder of a run by path or id, finished or not; without a name, the newest that finished."""
     if run is None:
-        runs = sorted(path.parent for path in base.glob(f"*/{record.NAME}")) if base.is_dir() else []
+        runs = [path.parent for path in base.glob(f"*/{record.NAME}")] if base.is_dir() else []
         if not runs:
             raise RunNotFound(f"there is no finished run in {base}; 'winready run' makes one")
-        return runs[-1]
+        # Ids sort by time; a copy under another name is newest only when there is nothing else.
+        return max(runs, key=lambda path: (_ID.fullmatch(path.name) is not None, path.name))
     for candidate in (Path(run), base / run):
         if any((candidate / name).is_file() for name in (record.NAME, journal.NAME)):
             return candidate
