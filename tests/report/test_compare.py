@@ -82,6 +82,15 @@ def test_two_vendors_side_by_side_can_be_published(runs: Path) -> None:
     text = (runs / "c.html").read_text()
     assert "&lt;Other&gt;" in text
     assert "default-src &#39;none&#39;" in text
+    rows = list(csv.reader(io.StringIO(compare(runs, "a", "b", "--name", "=1+1", "--name", "@x", "-o", "csv").stdout)))
+    assert rows[0][2:4] == ["'=1+1", "'@x"]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "csv", "json", "yaml"])
+def test_every_form_goes_to_a_file(runs: Path, form: str) -> None:
+    result = compare(runs, "a", "b", "-o", form, "--to", str(runs / "c"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert (runs / "c").read_text() == compare(runs, "a", "b", "-o", form).stdout.replace("\r\n", "\n")
 
 
 def test_one_name_is_wrong_usage(runs: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from winready.cli.options import print_document
+from winready.cli.options import document_text
 from winready.cli.runs import find_run, report_dir_option, write_text
 
 
@@ -41,7 +41,7 @@ def compare(a: str, b: str, names: tuple[str, ...], form: str, to: str | None, r
     first, second = (find_run(run, report_dir)[1] for run in (a, b))
     found = compare_runs(first, second, (names[0], names[1]) if names else ("", ""))
     if form in ("json", "yaml"):
-        print_document(found, form)
+        write_text(document_text(found, form), to)
     else:
         from winready.report.comparison_forms import FORMS
 

@@ -92,13 +92,17 @@ def colour_wanted() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def print_document(document: Any, output: str) -> None:
-    """One document on standard output, as JSON or YAML."""
+def document_text(document: Any, output: str) -> str:
+    """One document as JSON or YAML."""
     import msgspec
 
     if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
-        return
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
     import yaml
 
-    click.echo(yaml.safe_dump(msgspec.to_builtins(document), sort_keys=False, allow_unicode=True), nl=False)
+    return str(yaml.safe_dump(msgspec.to_builtins(document), sort_keys=False, allow_unicode=True))
+
+
+def print_document(document: Any, output: str) -> None:
+    """One document on standard output, as JSON or YAML."""
+    click.echo(document_text(document, output), nl=False)

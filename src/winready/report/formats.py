@@ -32,8 +32,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Rows as CSV that a spreadsheet opens without running any of it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows([_cell(value) for value in row] for row in (columns, *rows))
     return out.getvalue()
 
 
