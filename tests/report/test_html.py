@@ -105,6 +105,11 @@ def test_the_chain_goes_on_through_what_had_to_wait_its_turn() -> None:
     assert round(timeline.critical_s, 1) == 8.5
 
 
+def test_passed_core_requirements_are_counted_by_the_text_that_was_followed() -> None:
+    assert "<dd>2 of 24</dd>" in page.render(samples.make_record(ids=samples.CORE[:2]))
+    assert "<dd>2 of 2 selected</dd>" in page.render(samples.make_record(ids=samples.CORE[:2], digest="sha256:0"))
+
+
 def test_the_node_that_most_failures_lead_to_is_named() -> None:
     three = samples.make_record(outcomes=dict.fromkeys(samples.CORE[:3], "failed"))
     assert "3 of 3 failures lead to node windows-1: look there first." in page.render(three)
