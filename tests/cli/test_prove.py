@@ -78,6 +78,14 @@ def test_linux_conformance_is_imported_from_a_result_that_shows_the_fault() -> N
     assert broken.conformance[0] in reason
 
 
+def test_a_pod_that_cannot_start_on_a_node_with_linux_containers_has_failed() -> None:
+    arguments = ["--category", "core.storage", "--fault", "lcow.windows-pods-run-linux", "-o", "json"]
+    result = CliRunner().invoke(prove, arguments)
+    assert result.exit_code == 0, result.output
+    outcomes = json.loads(result.stdout)["faults"][0]["outcomes"]
+    assert outcomes[r.S1] == outcomes[r.S4] == outcomes[r.S5] == "failed"
+
+
 def test_a_fault_that_nothing_verifies_is_no_proof() -> None:
     result = CliRunner().invoke(prove, ["--category", "core.storage", "--fault", "dns.windows.no-search-path"])
     assert result.exit_code == 2

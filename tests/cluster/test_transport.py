@@ -23,6 +23,7 @@ from winready.cluster.errors import (
     ExecFailed,
     Forbidden,
     Invalid,
+    NotStarted,
     ServerTrouble,
     Unauthorized,
 )
@@ -239,6 +240,12 @@ async def test_exec_gives_streams_apart_and_windows_exit_codes_whole(protocol: s
 async def test_exec_without_an_exit_code_is_our_trouble_not_the_commands(frames: list[bytes], words: str) -> None:
     async with executing("v5.channel.k8s.io", *frames) as client:
         with pytest.raises(ExecFailed, match=words):
+            await client.exec("ns", "pod", "main", ["x"], deadline=5)
+
+
+async def test_exec_that_is_refused_never_started() -> None:
+    async with serving(lambda request: web.Response(status=429)) as client:
+        with pytest.raises(NotStarted, match="refused with HTTP 429"):
             await client.exec("ns", "pod", "main", ["x"], deadline=5)
 
 
