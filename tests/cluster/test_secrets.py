@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from winready.cluster.secrets import REMOVED, without_secrets
+from winready.cluster.secrets import LONGEST_LINE, REMOVED, SecretFilter, without_secrets
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2lnbmF0dXJlLXNpZw"
 KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIOwz8sS3cr3t\nAoGCCqGSM49\n-----END EC PRIVATE KEY-----"
@@ -53,3 +53,32 @@ def test_known_secrets_go_wherever_they_stand() -> None:
 )
 def test_ordinary_words_stay(text: str) -> None:
     assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_secrets_go_from_output_in_pieces(size: int) -> None:
+    output = f"before\n{KEY} after\nthe token {JWT}\nbytes ".encode() + b"\xff\xfe\r\nno end of line"
+    secrets = SecretFilter()
+    clean = b"".join(secrets.feed(output[at : at + size]) for at in range(0, len(output), size)) + secrets.end()
+    first, rest = clean.split(b"\n", 1)
+    assert first == b"before"
+    assert b"MHcCAQEE" not in rest
+    assert b"AoGCCq" not in rest
+    assert JWT.encode() not in rest
+    assert rest.startswith(REMOVED.encode())
+    assert f" after\nthe token {REMOVED}\nbytes ".encode() in rest
+    assert rest.endswith(b"\xff\xfe\r\nno end of line")
+
+
+def test_tags_outlive_the_secrets_between_them() -> None:
+    secrets = SecretFilter(markup=True)
+    document = f"<a>{KEY[:60]}</a><b>kept</b>\n<c>{KEY}</c>".encode()
+    clean = (secrets.feed(document) + secrets.end()).decode()
+    assert clean == f"<a>{REMOVED}\n\n</a><b>kept</b>\n<c>{REMOVED}\n\n\n</c>"
+
+
+def test_a_line_without_end_does_not_fill_the_memory() -> None:
+    secrets = SecretFilter()
+    assert secrets.feed(b"x" * LONGEST_LINE) == b""
+    assert secrets.feed(b"y") == b"x" * LONGEST_LINE + b"y"
+    assert secrets.end() == b""

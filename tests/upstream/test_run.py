@@ -140,6 +140,9 @@ def test_every_end_of_a_test_has_its_meaning(run: Upstream, make_e2e: MakeE2e, k
     assert "no upstream test of Kubernetes 1.36" in found["extend.worker.defender-exclusions"]["reason"]
     assert document["exit_code"] == 1
     assert "e2e.test 1/" in document["said"]
+    texts = {path: path.read_bytes() for path in run.reports.rglob("*") if path.is_file()}
+    assert any(b"noise \xff\xfe" in text for text in texts.values())
+    assert [path for path, text in texts.items() if b"IPlanted" in text or b"eyJhbGci" in text] == []
     # Two specs of a serial kind never share a process with the others, and few processes are started.
     calls = [json.loads(line) for line in (program.parent / "calls.jsonl").read_text().splitlines()]
     assert len(calls) <= 5

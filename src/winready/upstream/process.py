@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from winready.cluster.secrets import SecretFilter
 from winready.upstream.binary import Binary, BinaryError
 from winready.upstream.flags import Invocation, arguments
 from winready.upstream.junit import Case, JunitError, read_cases
@@ -96,13 +97,21 @@ async def run_process(
 async def _follow(
     output: asyncio.StreamReader, log: Path, follower: Follower, echo: Callable[[bytes], object] | None
 ) -> None:
+    secrets = SecretFilter()
     with log.open("wb") as file:
-        while chunk := await output.read(CHUNK):
-            file.write(chunk)
+
+        def take(clean: bytes) -> None:
+            file.write(clean)
             file.flush()
-            follower.feed(chunk)
+            follower.feed(clean)
             if echo is not None:
-                echo(chunk)
+                echo(clean)
+
+        try:
+            while chunk := await output.read(CHUNK):
+                take(secrets.feed(chunk))
+        finally:
+            take(secrets.end())
 
 
 async def _stop(process: asyncio.subprocess.Process, reader: asyncio.Task[None], grace: float) -> None:
@@ -133,6 +142,7 @@ def _read_reports(ended: Ended, call: Invocation, log: Path) -> None:
     wanted = set(ended.follower.seen) | {" ".join(text.split()) for text in call.texts}
     for path in sorted(call.report_dir.glob("junit_*.xml")):
         try:
+            _remove_secrets(path)
             for case in read_cases(path):
                 if case.suite_node:
                     if case.status == "failed":
@@ -144,3 +154,13 @@ def _read_reports(ended: Ended, call: Invocation, log: Path) -> None:
     with contextlib.suppress(OSError), log.open("rb") as file:
         file.seek(max(log.stat().st_size - TAIL_BYTES, 0))
         ended.last_words = file.read().decode("utf-8", errors="replace")
+
+
+def _remove_secrets(path: Path) -> None:
+    """Write a report of e2e.test again without what must not be in a run's folder."""
+    secrets, clean = SecretFilter(markup=True), path.with_name(f".{path.name}")
+    with path.open("rb") as source, clean.open("wb") as target:
+        while chunk := source.read(CHUNK):
+            target.write(secrets.feed(chunk))
+        target.write(secrets.end())
+    clean.replace(path)
