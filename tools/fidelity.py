@@ -120,8 +120,9 @@ Measured on {date} by `make fidelity`, with Kubernetes and e2e.test {version}. W
 - **{generic_good} of {generic_all}** generic specs pass that [the upstream engine](upstream.md) uses. They were written
   for any cluster; their pods are sent to Windows nodes for the time of the run, and the table says where they ran.
 
-What passes here shows that the model does what upstream expects of Windows, not that a Windows machine does. Outcomes
-are measured each time; the reasons are ours. This page is made by `tools/fidelity.py`; change that, not the page.
+What passes here shows that the model does what upstream expects of Windows, not that a Windows machine does; the
+Internet that some specs ask for is simulated as well. Outcomes are measured each time; the reasons are ours. This page
+is made by `tools/fidelity.py`; change that, not the page.
 
 ## SIG Windows' own specs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,13 @@ def test_the_page_counts_and_escapes() -> None:
     assert "e2e.test v1.36.3" in page
     assert "| **skipped** |  | needs \\| Hyper-V |" in page
     assert "{" not in page
+
+
+def test_the_page_in_the_documentation_is_this_programs_and_explains_everything() -> None:
+    page = (Path(fidelity.__file__).parents[1] / "docs" / "sandbox-fidelity.md").read_text()
+    fixed = [line for line in fidelity.PAGE.splitlines() if line and "{" not in line]
+    assert [line for line in fixed if line not in page] == []
+    assert "unexplained" not in page
+    total = re.search(r"\*\*(\d+) of (\d+)\*\* specs of `\[sig-windows\]` pass", page)
+    assert total is not None
+    assert int(total[1]) >= 24
