@@ -2,8 +2,8 @@
 
 The same specs of the same e2e.test on the same real control plane, in one run: everything that upstream has for the
 chosen requirements, which are those of Core.Network and Core.Storage whose tests may run beside others and take less
-than a minute. Images are warm for both. Nodes are ten times as fast as real Windows nodes;
-slower ones would wait more, and waiting is what shards do at the same time. All specs must pass in both.
+than a minute. Images are warm for both, and nodes three times as fast as real Windows nodes. All specs must pass in
+both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from winready.upstream.mapping import load_mapping
 
 KUBERNETES = "1.36.3"
 LIMIT = 4.0
-SPEED, TIME_SCALE = "10", "5"
+SPEED, TIME_SCALE = "3", "5"
 REQUIREMENTS = [
     "core.network.windows-to-linux-service-ip",
     "core.network.linux-to-windows-service-ip",
