@@ -274,3 +274,20 @@ async def test_each_hop_to_a_node_port_meets_its_own_wires(fabric: Fabric) -> No
     fabric.nodes["l1"].defects.link.loss, fabric.nodes["w1"].defects.link.one_way = 0.0, "out"
     assert await lost("10.250.0.13") == 10
     assert await lost("10.250.0.12") == 0
+
+
+async def test_each_way_to_a_service_loses_its_share_whoever_else_is_on_the_line(fabric: Fabric) -> None:
+    servers = [pod(fabric, "w1", f"s{number}") for number in range(5)]
+    for server in servers:
+        serve_name(server, "s")
+    publish(fabric, service("s", VIP, node_port=30080), endpoint_slice("s", servers))
+    client = pod(fabric, "l1", "c")
+    fabric.nodes["w1"].defects.link.loss = 0.3
+    lost = Counter[str]()
+    for _ in range(10):
+        for address, port in ((VIP, 80), ("10.250.0.13", 30080)):
+            try:
+                await ask(client, address, port, timeout=0.5)
+            except TimedOut:
+                lost[address] += 1
+    assert lost == {VIP: 3, "10.250.0.13": 3}, "five pods behind one address count as one"

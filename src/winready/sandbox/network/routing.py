@@ -91,7 +91,8 @@ def _to_node_port(fabric: Fabric, src: Stack, source: str, node: NodeNetwork, ru
     if not node.host.up or node.proxy.node_port_verdict() is not None:
         return DROP
     target = node.host.source_for(source) or source
-    if not own and (blocked := _wire(fabric, src, node.host, target, str(rule.state.key))) is not None:
+    asked = f"{rule.state.key} on {node.name}"
+    if not own and (blocked := _wire(fabric, src, node.host, target, asked)) is not None:
         return blocked
     return _to_backend(fabric, src, source, node, rule, protocol, external=True)
 
