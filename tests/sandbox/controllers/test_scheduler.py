@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,14 +22,30 @@ async def placed(cluster: Cluster, name: str) -> str:
     return await cluster.until(lambda: node_of(cluster, name), f"{name} placed")
 
 
+def refused(cluster: Cluster, name: str) -> Object | None:
+    conditions = cluster.get("pods", name)["status"].get("conditions") or ()
+    return next((c for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), None)
+
+
+def decided(cluster: Cluster, name: str) -> str:
+    return node_of(cluster, name) or (refused(cluster, name) or {}).get("message", "")
+
+
+async def cordon(cluster: Cluster, *names: str) -> None:
+    """Cordon nodes, and return when the scheduler, which hears of nodes and of pods apart, knows."""
+    for name in names:
+        cluster.client.patch("nodes", name, {"spec": {"unschedulable": True}})
+    for number in range(1000):
+        probe = f"probe-{number}"
+        cluster.pod(probe, nodeSelector={HOST: names[0]})
+        if f"{len(names)} node(s) were unschedulable" in await cluster.until(partial(decided, cluster, probe)):
+            return
+    raise AssertionError("the scheduler never hears of it")
+
+
 async def refusal(cluster: Cluster, name: str) -> str:
     """The event's message, which the pod's condition repeats."""
-
-    def condition() -> Object | None:
-        conditions = cluster.get("pods", name)["status"].get("conditions") or ()
-        return next((c for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), None)
-
-    found = await cluster.until(condition)
+    found = await cluster.until(lambda: refused(cluster, name))
     assert found["reason"] == "Unschedulable"
     event = cluster.events("FailedScheduling")[-1]
     assert event["type"] == "Warning"
@@ -122,7 +139,7 @@ async def test_host_ports_pod_counts_and_cordons_are_respected() -> None:
         await placed(cluster, "third")
         cluster.pod("fourth")
         assert "1 Too many pods." in await refusal(cluster, "fourth")
-        cluster.client.patch("nodes", "one", {"spec": {"unschedulable": True}})
+        await cordon(cluster, "one")
         cluster.pod("fifth")
         assert "1 node(s) were unschedulable." in await refusal(cluster, "fifth")
 
@@ -169,8 +186,7 @@ async def test_spread_constraints_are_kept() -> None:
             cluster.pod(f"web-{number}", {"app": "web"}, topologySpreadConstraints=[constraint])
             await placed(cluster, f"web-{number}")
         assert Counter(node_of(cluster, f"web-{number}") for number in range(6)) == {"one": 2, "two": 2, "three": 2}
-        for number in (0, 1):
-            cluster.client.patch("nodes", ("one", "two")[number], {"spec": {"unschedulable": True}})
+        await cordon(cluster, "one", "two")
         cluster.pod("web-6", {"app": "web"}, topologySpreadConstraints=[constraint])
         await placed(cluster, "web-6")
         cluster.pod("web-7", {"app": "web"}, topologySpreadConstraints=[constraint])
