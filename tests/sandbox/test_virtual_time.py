@@ -69,6 +69,17 @@ def test_a_deadline_is_never_early() -> None:
     run(story())
 
 
+def test_what_is_set_first_comes_first() -> None:
+    async def story() -> None:
+        loop, order = asyncio.get_running_loop(), list[int]()
+        for number in range(100):
+            loop.call_later(0.1, order.append, number)
+        await asyncio.sleep(1)
+        assert order == list(range(100))
+
+    run(story())
+
+
 def test_whoever_never_waits_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual_time, "MOST_TURNS", 1000)
 

@@ -87,6 +87,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._files = _Selector()
+        self._moment = self._files.now
+        self._set: dict[float, int] = {}
+        """How many deadlines were set in this moment for each tick."""
         super().__init__(self._files)
         self._clock_resolution = TICK / 2
         # What the loop wakes itself with is no connection to anybody.
@@ -103,8 +106,18 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         *args: *Arguments,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Deadlines are on ticks, never early: the clock would stand still a rounding error before one."""
-        return super().call_at(_later(when), callback, *args, context=context)
+        """Deadlines are on ticks, never early: the clock would stand still a rounding error before one.
+
+        Those that are set in one moment for the same tick come one tick after the other, in the order in which they
+        were set, as they would if work took time: bytes on a slow link must not overtake each other.
+        """
+        if self._moment != self._files.now:
+            self._moment = self._files.now
+            self._set.clear()
+        tick = _later(when)
+        before = self._set.get(tick, 0)
+        self._set[tick] = before + 1
+        return super().call_at(tick + before * TICK, callback, *args, context=context)
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Arguments]], T], *args: *Arguments
