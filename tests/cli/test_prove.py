@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 
 from click.testing import CliRunner
 
@@ -90,3 +94,18 @@ def test_a_fault_that_nothing_verifies_is_no_proof() -> None:
     result = CliRunner().invoke(prove, ["--category", "core.storage", "--fault", "dns.windows.no-search-path"])
     assert result.exit_code == 2
     assert "dns.windows.no-search-path" in result.output
+
+
+def test_a_killed_command_leaves_no_process_behind() -> None:
+    command = [sys.executable, "-m", "winready", "sandbox", "prove", "--category", "core.storage", "--parallel", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+    for _ in range(3000):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    raise AssertionError("workers go on for nobody")

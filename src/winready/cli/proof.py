@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import multiprocessing
+import os
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
     from winready.engine.rules.conformance import Conformance
     from winready.engine.selection import Selection
     from winready.report.record import Record
@@ -83,6 +88,14 @@ def prepare() -> None:
     """Make a worker ready: nothing that it has loaded by now is ever garbage, and little that a run makes is."""
     gc.freeze()
     gc.set_threshold(GARBAGE)
+    if parent := multiprocessing.parent_process():
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """Nobody waits for the proof of a command that was killed."""
+    parent.join()
+    os._exit(1)
 
 
 def prove(name: str, selection: Selection) -> Proof:
