@@ -169,4 +169,8 @@ def test_refused_objects(pair: Callable[[str], Pair]) -> None:
         else:
             calls.append(Call("POST", f"{path}?dryRun=All", whole("object")))
     found = differences(two, "refused", calls)
+    for call in calls:
+        if call.method == "PUT" and call.path.startswith("/api/v1/nodes/"):
+            # A node that nobody runs would keep e2e.test from starting.
+            two.ask(Call("DELETE", call.path))
     assert not found, "\n".join(found)
