@@ -21,10 +21,10 @@ from typing import Any
 
 import aiohttp
 
-from winready.sandbox.api.identity import MASTERS, User
-from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place
-from winready.sandbox.up import Sandbox
+from winready_sandbox.api.identity import MASTERS, User
+from winready_sandbox.plan import Plan
+from winready_sandbox.state import Place
+from winready_sandbox.up import Sandbox
 
 PODS = 3000
 SAMPLES = 60

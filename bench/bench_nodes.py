@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from winready.sandbox.apiclient import Access, ApiClient, Transport
+from winready_sandbox.apiclient import Access, ApiClient, Transport
 
 PODS = 2000
 SPEED = "20"

@@ -13,8 +13,8 @@ import tempfile
 
 from winready.cluster.settings import AGNHOST
 from winready.cluster.timing import TABLE
-from winready.sandbox.machine import images
-from winready.sandbox.nodes.latency import WINDOWS, Range
+from winready_sandbox.machine import images
+from winready_sandbox.nodes.latency import WINDOWS, Range
 
 LIMIT = 1.25
 SYNC = (1.0, 4.0)

@@ -31,14 +31,14 @@ from winready.cluster.client import Client
 from winready.cluster.inventory import Node, take_inventory
 from winready.cluster.kubeconfig import find_target
 from winready.cluster.settings import Settings
-from winready.sandbox.daemon import start
-from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place, ask, stop
 from winready.upstream.binary import Binary, inspect, list_specs
 from winready.upstream.listing import Listing, key
 from winready.upstream.mapping import load_mapping
 from winready.upstream.shards import Selected
 from winready.upstream.suite import Order, Result, Suite
+from winready_sandbox.daemon import start
+from winready_sandbox.plan import Plan
+from winready_sandbox.state import Place, ask, stop
 
 PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "e2e.test"]
 SETTLE_SECONDS = 310.0

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-TARGET = Path(__file__).resolve().parent.parent / "src/winready/sandbox/api/data/types.txt"
+TARGET = Path(__file__).resolve().parent.parent / "src/winready_sandbox/api/data/types.txt"
 GROUPS = ["core", "apps", "batch", "networking", "discovery", "coordination", "rbac", "policy", "storage", "scheduling"]
 GROUPS += ["node", "events", "authentication", "authorization", "certificates", "admissionregistration", "autoscaling"]
 PACKAGES = (*(f"{group}/v1" for group in GROUPS), "autoscaling/v2")

@@ -14,8 +14,8 @@ from winready.cli.proof import HEALTHY, _conformance, compare, selection
 from winready.cli.prove import prove
 from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
 from winready.report.record import Record
-from winready.sandbox.faults import ids as r
-from winready.sandbox.faults.table import find
+from winready_sandbox.faults import ids as r
+from winready_sandbox.faults.table import find
 
 FAULT = find("volumes.windows.read-only")
 

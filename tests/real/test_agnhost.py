@@ -17,8 +17,8 @@ import pytest
 from real.conftest import KUBERNETES
 from real_programs import ensure
 from sandbox.helpers.containers import container, machine, run
-from winready.sandbox.machine.container import Container
-from winready.sandbox.network.fabric import Fabric
+from winready_sandbox.machine.container import Container
+from winready_sandbox.network.fabric import Fabric
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import yaml
 from real.api import Api, Call, comparable
 from real.conftest import EMBEDDED, KUBERNETES, Cluster
 from real.scenarios import GOOD, SCENARIOS, created
-from winready.sandbox.api.resources import ResourceTable
+from winready_sandbox.api.resources import ResourceTable
 
 DATA = Path(__file__).parent.parent / "sandbox" / "api" / "data"
 REFUSED = yaml.safe_load((DATA / "refused.yaml").read_text())

@@ -15,7 +15,7 @@ import pytest
 from real.conftest import KUBERNETES, OLDER, Cluster
 from winready.cli.proof import HEALTHY, prove
 from winready.engine.selection import Selection
-from winready.sandbox.faults.table import FAULTS
+from winready_sandbox.faults.table import FAULTS
 
 TIME_SCALE = 5
 FAULTS_BY_CATEGORY = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from winready.sandbox import addons
-from winready.sandbox.machine import images
+from winready_sandbox import addons
+from winready_sandbox.machine import images
 
 
 def test_every_image_can_be_pulled_on_the_nodes_that_its_pods_go_to() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from winready.sandbox.apiclient import Access, ApiClient, ApiUnreachable, Conflict, NotFound, Transport
+from winready_sandbox.apiclient import Access, ApiClient, ApiUnreachable, Conflict, NotFound, Transport
 
 
 def pod(name: str, version: int, uid: str = "") -> dict[str, Any]:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from sandbox.helpers.containers import Result, run
-from winready.sandbox.machine.container import Container
-from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place
-from winready.sandbox.up import Sandbox
+from winready_sandbox.machine.container import Container
+from winready_sandbox.plan import Plan
+from winready_sandbox.state import Place
+from winready_sandbox.up import Sandbox
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 FETCH = ("-g", "-s", "-S", "--connect-timeout", "10", "--max-time", "15")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from winready.sandbox.egress import Egress, NoRoute
-from winready.sandbox.streams import Connection, Pipe
+from winready_sandbox.egress import Egress, NoRoute
+from winready_sandbox.streams import Connection, Pipe
 
 
 async def test_a_kubelet_port_leads_to_its_real_port_and_nothing_else_does(tmp_path: Path) -> None:

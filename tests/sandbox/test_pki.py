@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.pki import Authority, client_context, server_context
+from winready_sandbox.pki import Authority, client_context, server_context
 
 HOSTS = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"]
 

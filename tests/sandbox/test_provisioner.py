@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sandbox.helpers.containers import run
-from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place
-from winready.sandbox.up import Sandbox
+from winready_sandbox.plan import Plan
+from winready_sandbox.state import Place
+from winready_sandbox.up import Sandbox
 
 Object = dict[str, Any]
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"

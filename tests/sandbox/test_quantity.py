@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from winready.sandbox.quantity import canonical, parse
+from winready_sandbox.quantity import canonical, parse
 
 
 @pytest.mark.parametrize(

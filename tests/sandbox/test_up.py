@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.apiclient import Access, ApiClient, ApiFailure, Transport
-from winready.sandbox.plan import Plan, PlanError
-from winready.sandbox.state import Place
-from winready.sandbox.up import Sandbox
+from winready_sandbox.apiclient import Access, ApiClient, ApiFailure, Transport
+from winready_sandbox.plan import Plan, PlanError
+from winready_sandbox.state import Place
+from winready_sandbox.up import Sandbox
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from winready import sandbox
-from winready.sandbox import virtual_time
-from winready.sandbox.clock import Clock, monotonic, utc_now
-from winready.sandbox.virtual_time import TICK, VirtualTimeLoop
+import winready_sandbox as sandbox
+from winready_sandbox import virtual_time
+from winready_sandbox.clock import Clock, monotonic, utc_now
+from winready_sandbox.virtual_time import TICK, VirtualTimeLoop
 
 YEAR = 365 * 24 * 3600.0
 

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from winready.sandbox.wire import HIGH, INSIDE, WireConnector, connect, open_streams
+from winready_sandbox.wire import HIGH, INSIDE, WireConnector, connect, open_streams
 
 
 class Recorder(asyncio.Protocol):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from winready.cli.options import fail
 
 if TYPE_CHECKING:
-    from winready.sandbox.state import Place
+    from winready_sandbox.state import Place
 
 SETTLE_TIMEOUT = 310.0
 """Wall seconds; at speed 1 a fresh cluster takes its time."""
@@ -21,10 +21,10 @@ SETTLE_TIMEOUT = 310.0
 @contextmanager
 def own_sandbox(name: str, speed: str, faults: tuple[str, ...] = ()) -> Iterator[tuple[Path, float]]:
     """Start a sandbox in a process of its own; gives its kubeconfig and its speed, and stops it at the end."""
-    from winready.sandbox.clock import parse_speed
-    from winready.sandbox.daemon import start
-    from winready.sandbox.plan import Plan
-    from winready.sandbox.state import Place, StateError, stop
+    from winready_sandbox.clock import parse_speed
+    from winready_sandbox.daemon import start
+    from winready_sandbox.plan import Plan
+    from winready_sandbox.state import Place, StateError, stop
 
     try:
         factor = parse_speed(speed)
@@ -48,7 +48,7 @@ def own_sandbox(name: str, speed: str, faults: tuple[str, ...] = ()) -> Iterator
 
 def break_when_settled(place: Place, faults: tuple[str, ...]) -> list[dict[str, Any]]:
     """Give a sandbox faults once it has come up in good health, as clusters break; where they are in force then."""
-    from winready.sandbox.state import ask
+    from winready_sandbox.state import ask
 
     if not faults:
         return []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from winready.engine.rules.conformance import Conformance
     from winready.engine.selection import Selection
     from winready.report.record import Record
-    from winready.sandbox.faults.model import Fault
+    from winready_sandbox.faults.model import Fault
 
 HEALTHY = "(healthy)"
 LONG = 300.0
@@ -100,8 +100,8 @@ def _end_with(parent: BaseProcess) -> None:
 
 def prove(name: str, selection: Selection) -> Proof:
     """Run the selected checks against a fresh sandbox with the fault of that name, or against a healthy one."""
-    from winready.sandbox.faults.table import find
-    from winready.sandbox.virtual_time import VirtualTimeLoop
+    from winready_sandbox.faults.table import find
+    from winready_sandbox.virtual_time import VirtualTimeLoop
 
     fault = None if name == HEALTHY else find(name)
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
@@ -118,11 +118,11 @@ async def _run(fault: Fault | None, selection: Selection) -> tuple[str, Record]:
     from winready.engine.run import Options, Run
     from winready.report.folders import new_run_id
     from winready.report.record import Record
-    from winready.sandbox.api.identity import ADMIN
-    from winready.sandbox.plan import Plan
-    from winready.sandbox.up import Sandbox
-    from winready.sandbox.wire import WireConnector
     from winready.spec.loader import load_standard
+    from winready_sandbox.api.identity import ADMIN
+    from winready_sandbox.plan import Plan
+    from winready_sandbox.up import Sandbox
+    from winready_sandbox.wire import WireConnector
 
     options = Options(
         settings=Settings(run_id=new_run_id()),

@@ -15,9 +15,9 @@ from winready.cli.options import fail
 if TYPE_CHECKING:
     from winready.cli.proof import Proof
     from winready.engine.selection import Selection
-    from winready.sandbox.faults.model import Fault
+    from winready_sandbox.faults.model import Fault
 
-PRELOADED = ["winready.cli.proof", "winready.engine.run", "winready.sandbox.up", "winready.sandbox.programs.catalogue"]
+PRELOADED = ["winready.cli.proof", "winready.engine.run", "winready_sandbox.up", "winready_sandbox.programs.catalogue"]
 """What every worker needs: loaded once, before they part."""
 
 
@@ -44,8 +44,8 @@ def prove(
     """
     from winready.cli.proof import HEALTHY, selection
     from winready.engine.selection import Selection, SelectionError, select
-    from winready.sandbox.faults.table import FAULTS, UnknownFault, find
     from winready.spec.loader import load_standard
+    from winready_sandbox.faults.table import FAULTS, UnknownFault, find
 
     try:
         standard = load_standard()

@@ -12,9 +12,9 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from winready.cli.prove import prove
-from winready.sandbox.machine.builds import DEFAULT_CONTAINERD
-from winready.sandbox.plan import DEFAULT_MINOR, Plan, PlanError
-from winready.sandbox.state import DEFAULT_NAME, Place, StateError, all_places, ask, running_places, stop
+from winready_sandbox.machine.builds import DEFAULT_CONTAINERD
+from winready_sandbox.plan import DEFAULT_MINOR, Plan, PlanError
+from winready_sandbox.state import DEFAULT_NAME, Place, StateError, all_places, ask, running_places, stop
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -109,8 +109,8 @@ def up(
     winready sandbox up --name old --kubernetes 1.29 --speed max
     winready sandbox up --control-plane ~/kubernetes/bin
     """
-    from winready.sandbox import daemon
-    from winready.sandbox.clock import parse_speed
+    from winready_sandbox import daemon
+    from winready_sandbox.clock import parse_speed
 
     try:
         folder = str(Path(control_plane).resolve()) if control_plane else ""
@@ -187,7 +187,7 @@ def status(name: str, output: str) -> None:
 @output_option
 def list_faults(output: str) -> None:
     """List the faults that a sandbox can be given, and the requirements that must notice each."""
-    from winready.sandbox.faults.table import FAULTS
+    from winready_sandbox.faults.table import FAULTS
 
     documents = [fault.document() for fault in FAULTS.values()]
     if output == "json":

@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from winready.sandbox.api.assembly import new_registry
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.registry import Registry
-from winready.sandbox.api.server import ApiServer
+from winready_sandbox.api.assembly import new_registry
+from winready_sandbox.api.client import LocalClient
+from winready_sandbox.api.registry import Registry
+from winready_sandbox.api.server import ApiServer
 
 Object = dict[str, Any]
 

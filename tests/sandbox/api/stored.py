@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from winready.sandbox.api.errors import not_found
+from winready_sandbox.api.errors import not_found
 
 
 class Stored:

@@ -8,15 +8,15 @@ import pytest
 from multidict import CIMultiDict
 
 from sandbox.api.stored import Stored
-from winready.sandbox.api.authn import Authenticator, impersonated
-from winready.sandbox.api.bootstrap import fill
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.escalation import check_grant
-from winready.sandbox.api.identity import ADMIN, ANONYMOUS, AUTHENTICATED, User, service_account_user
-from winready.sandbox.api.rbac import Authorizer, Request
-from winready.sandbox.api.reviews import Reviews
-from winready.sandbox.api.tokens import TokenIssuer
-from winready.sandbox.pki import new_key
+from winready_sandbox.api.authn import Authenticator, impersonated
+from winready_sandbox.api.bootstrap import fill
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.escalation import check_grant
+from winready_sandbox.api.identity import ADMIN, ANONYMOUS, AUTHENTICATED, User, service_account_user
+from winready_sandbox.api.rbac import Authorizer, Request
+from winready_sandbox.api.reviews import Reviews
+from winready_sandbox.api.tokens import TokenIssuer
+from winready_sandbox.pki import new_key
 
 RBAC = "rbac.authorization.k8s.io"
 JANE = User("jane", ("dev", AUTHENTICATED))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.admission import install
-from winready.sandbox.api.assembly import new_registry
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.objects import Object
+from winready_sandbox.api.admission import install
+from winready_sandbox.api.assembly import new_registry
+from winready_sandbox.api.client import LocalClient
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.objects import Object
 
 V4, V6 = "10.96.0.0/16", "fd00:96::/108"
 MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.defaults import apply_defaults
-from winready.sandbox.api.pod_defaults import pull_policy, tolerate_node_trouble
+from winready_sandbox.api.defaults import apply_defaults
+from winready_sandbox.api.pod_defaults import pull_policy, tolerate_node_trouble
 
 
 def filled(kind: str, group: str, obj: dict[str, Any]) -> dict[str, Any]:

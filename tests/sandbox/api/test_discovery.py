@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 
 from sandbox.api.conftest import Http
-from winready.sandbox.api.assembly import new_registry
-from winready.sandbox.api.resources import ResourceTable
-from winready.sandbox.api.server import ApiServer
+from winready_sandbox.api.assembly import new_registry
+from winready_sandbox.api.resources import ResourceTable
+from winready_sandbox.api.server import ApiServer
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 

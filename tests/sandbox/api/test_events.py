@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.events import LIFETIME, EventSweeper
-from winready.sandbox.api.registry import Registry
+from winready_sandbox.api.client import LocalClient
+from winready_sandbox.api.events import LIFETIME, EventSweeper
+from winready_sandbox.api.registry import Registry
 
 
 def test_an_event_goes_an_hour_after_it_was_last_written(registry: Registry) -> None:

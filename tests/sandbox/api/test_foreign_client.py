@@ -16,16 +16,16 @@ from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import ConfigMap, Namespace, Pod
 from lightkube.types import PatchType
 
-from winready.sandbox.api.assembly import install_access, new_registry
-from winready.sandbox.api.authn import Authenticator
-from winready.sandbox.api.bootstrap import fill
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.identity import MASTERS, User
-from winready.sandbox.api.rbac import Authorizer
-from winready.sandbox.api.registry import Registry
-from winready.sandbox.api.server import ApiServer
-from winready.sandbox.api.tokens import TokenIssuer
-from winready.sandbox.pki import new_key
+from winready_sandbox.api.assembly import install_access, new_registry
+from winready_sandbox.api.authn import Authenticator
+from winready_sandbox.api.bootstrap import fill
+from winready_sandbox.api.client import LocalClient
+from winready_sandbox.api.identity import MASTERS, User
+from winready_sandbox.api.rbac import Authorizer
+from winready_sandbox.api.registry import Registry
+from winready_sandbox.api.server import ApiServer
+from winready_sandbox.api.tokens import TokenIssuer
+from winready_sandbox.pki import new_key
 
 
 @dataclass

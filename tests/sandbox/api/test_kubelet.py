@@ -11,14 +11,14 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from sandbox.api.stored import Stored
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.identity import ADMIN, User
-from winready.sandbox.api.kubelet import KubeletGateway
-from winready.sandbox.api.paths import target
-from winready.sandbox.api.rbac import Authorizer
-from winready.sandbox.egress import Egress
-from winready.sandbox.pki import Authority, server_context
-from winready.sandbox.streams import Connection, Pipe
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.identity import ADMIN, User
+from winready_sandbox.api.kubelet import KubeletGateway
+from winready_sandbox.api.paths import target
+from winready_sandbox.api.rbac import Authorizer
+from winready_sandbox.egress import Egress
+from winready_sandbox.pki import Authority, server_context
+from winready_sandbox.streams import Connection, Pipe
 
 NODE_IP = "10.250.0.3"
 Get = Callable[..., Awaitable[tuple[int, str]]]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox.api.conftest import Http, config, pod
-from winready.sandbox.api.store import HISTORY
+from winready_sandbox.api.store import HISTORY
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -271,7 +271,7 @@ async def test_initial_events_end_with_a_bookmark(http: Http) -> None:
 
 
 async def test_bookmarks_tell_a_quiet_watch_how_far_it_is(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("winready.sandbox.api.watching.BOOKMARK_SECONDS", 0.02)
+    monkeypatch.setattr("winready_sandbox.api.watching.BOOKMARK_SECONDS", 0.02)
     watch = await http.watch(MAPS, allowWatchBookmarks="true", resourceVersion=http.registry.store.version)
     http.local.create("pods", pod(), "default")
     version = http.registry.store.version

@@ -11,10 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from winready.sandbox.api.assembly import new_registry
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.paging import ListOptions
+from winready_sandbox.api.assembly import new_registry
+from winready_sandbox.api.client import LocalClient
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.paging import ListOptions
 
 NAMES = st.sampled_from(["a", "b", "c"])
 NAMESPACES = st.sampled_from(["one", "two"])

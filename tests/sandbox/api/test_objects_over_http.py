@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 
 from sandbox.api.conftest import Http, config, pod
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.server import Disturbance
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.server import Disturbance
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"

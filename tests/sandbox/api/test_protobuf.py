@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.protobuf import MAGIC, decode
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.protobuf import MAGIC, decode
 
 DATA = Path(__file__).parent / "data"
 CAPTURED: dict[str, dict[str, Any]] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.shapes import conform
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.shapes import conform
 
 
 def test_fields_that_no_pod_has_are_named_and_dropped() -> None:

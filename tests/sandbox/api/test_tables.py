@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sandbox.api.conftest import Http, config, pod
-from winready.sandbox.api.objects import timestamp
-from winready.sandbox.api.tables.columns import duration
+from winready_sandbox.api.objects import timestamp
+from winready_sandbox.api.tables.columns import duration
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PODS = "/api/v1/namespaces/default/pods"

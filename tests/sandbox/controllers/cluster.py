@@ -7,17 +7,17 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
-from winready.sandbox.api.admission import install
-from winready.sandbox.api.assembly import new_registry
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.objects import Object, timestamp
-from winready.sandbox.api.resources import DEFAULT_MINOR
-from winready.sandbox.clock import Clock
-from winready.sandbox.controllers.controller import Context
-from winready.sandbox.controllers.manager import CONTROLLERS, Manager
-from winready.sandbox.controllers.objects import micro_now_text
-from winready.sandbox.controllers.serviceaccounts import ServiceAccountController
+from winready_sandbox.api.admission import install
+from winready_sandbox.api.assembly import new_registry
+from winready_sandbox.api.client import LocalClient
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.objects import Object, timestamp
+from winready_sandbox.api.resources import DEFAULT_MINOR
+from winready_sandbox.clock import Clock
+from winready_sandbox.controllers.controller import Context
+from winready_sandbox.controllers.manager import CONTROLLERS, Manager
+from winready_sandbox.controllers.objects import micro_now_text
+from winready_sandbox.controllers.serviceaccounts import ServiceAccountController
 
 T = TypeVar("T")
 POD_SPEC: Object = {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sandbox.controllers.cluster import POD_SPEC, Cluster, deployment, running
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.objects import Object, timestamp
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.objects import Object, timestamp
 
 DUAL: dict[str, Any] = {
     "service_networks": ("10.96.0.0/16", "fd00:96::/108"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sandbox.controllers.cluster import Cluster, running
-from winready.sandbox.api.bootstrap import fill
-from winready.sandbox.api.objects import Object
-from winready.sandbox.controllers.clusterroles import ClusterRoleAggregator
+from winready_sandbox.api.bootstrap import fill
+from winready_sandbox.api.objects import Object
+from winready_sandbox.controllers.clusterroles import ClusterRoleAggregator
 
 THINGS: Object = {"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["things"]}
 AGGREGATES = ("view", "edit", "admin")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox.controllers.cluster import POD_SPEC, Cluster, deployment, running
-from winready.sandbox.api.objects import Object
+from winready_sandbox.api.objects import Object
 
 IMAGE = "/spec/template/spec/containers/0/image"
 

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from sandbox.controllers.cluster import Cluster, deployment, running
-from winready.sandbox.api.errors import conflict, gone
-from winready.sandbox.clock import Clock
-from winready.sandbox.controllers.controller import Controller
-from winready.sandbox.controllers.manager import Manager
-from winready.sandbox.controllers.objects import Key
-from winready.sandbox.controllers.queue import WorkQueue
+from winready_sandbox.api.errors import conflict, gone
+from winready_sandbox.clock import Clock
+from winready_sandbox.controllers.controller import Controller
+from winready_sandbox.controllers.manager import Manager
+from winready_sandbox.controllers.objects import Key
+from winready_sandbox.controllers.queue import WorkQueue
 
 
 class Broken(Controller):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox.controllers.cluster import POD_SPEC, Cluster, deployment, running
-from winready.sandbox.api.objects import Object
+from winready_sandbox.api.objects import Object
 
 HOST = "kubernetes.io/hostname"
 
@@ -261,7 +261,7 @@ async def test_higher_priority_goes_first() -> None:
     ],
 )
 def test_requests_count_init_containers_sidecars_and_overhead(spec: Object, cpu: int) -> None:
-    from winready.sandbox.controllers.scheduling.resources import pod_requests
+    from winready_sandbox.controllers.scheduling.resources import pod_requests
 
     assert pod_requests({"containers": container(cpu="1"), **spec})["cpu"] == cpu
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.controllers.cluster import POD_SPEC, Cluster, running
-from winready.sandbox.api.objects import Object
-from winready.sandbox.controllers.cronjob import Schedule
+from winready_sandbox.api.objects import Object
+from winready_sandbox.controllers.cronjob import Schedule
 
 
 def workload(name: str, **spec: Any) -> Object:

@@ -19,10 +19,10 @@ from winready.cluster.client import Client
 from winready.cluster.errors import ExecFailed
 from winready.cluster.kubeconfig import Target
 from winready.cluster.resources import CONFIG_MAPS, NAMESPACES, NETWORK_POLICIES, NODES, PODS, SERVICES, Resource
-from winready.sandbox.api.identity import ADMIN
-from winready.sandbox.plan import Plan
-from winready.sandbox.up import Sandbox
-from winready.sandbox.wire import WireConnector
+from winready_sandbox.api.identity import ADMIN
+from winready_sandbox.plan import Plan
+from winready_sandbox.up import Sandbox
+from winready_sandbox.wire import WireConnector
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 NAMESPACE, OTHER = "default", "other"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from winready.sandbox.virtual_time import VirtualTimeLoop
+from winready_sandbox.virtual_time import VirtualTimeLoop
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

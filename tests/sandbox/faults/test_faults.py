@@ -17,7 +17,7 @@ from sandbox.faults.network_cases import NETWORK_CASES
 from sandbox.faults.node_cases import NODE_CASES, membership
 from winready.cluster.errors import ExecFailed
 from winready.cluster.resources import CONFIG_MAPS, NODES, PODS
-from winready.sandbox.faults.table import FAULTS, find
+from winready_sandbox.faults.table import FAULTS, find
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 CASES = [*NETWORK_CASES, *NODE_CASES, *CONTROL_PLANE_CASES]

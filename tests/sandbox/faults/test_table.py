@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from winready.sandbox.faults import ids
-from winready.sandbox.faults.table import FAULTS, UnknownFault, find
-from winready.sandbox.machine.machine import MachineDefects
-from winready.sandbox.nodes.defects import NodeDefects
-from winready.sandbox.plan import Plan
-from winready.sandbox.state import Place
-from winready.sandbox.up import Sandbox
 from winready.spec.loader import load_standard
+from winready_sandbox.faults import ids
+from winready_sandbox.faults.table import FAULTS, UnknownFault, find
+from winready_sandbox.machine.machine import MachineDefects
+from winready_sandbox.nodes.defects import NodeDefects
+from winready_sandbox.plan import Plan
+from winready_sandbox.state import Place
+from winready_sandbox.up import Sandbox
 
 STANDARD = load_standard()
 KNOWN = {item.id for item in STANDARD.requirements} | {rule.id for rule in STANDARD.rules}

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from winready.sandbox.clock import MAX_SPEED, Clock
-from winready.sandbox.machine import images
-from winready.sandbox.machine.container import Container
-from winready.sandbox.machine.domain import CredentialSpec, Domain
-from winready.sandbox.machine.errors import OS
-from winready.sandbox.machine.machine import Machine
-from winready.sandbox.network.endpoint import Endpoint
-from winready.sandbox.programs.catalogue import PROGRAMS
-from winready.sandbox.programs.output import filled
+from winready_sandbox.clock import MAX_SPEED, Clock
+from winready_sandbox.machine import images
+from winready_sandbox.machine.container import Container
+from winready_sandbox.machine.domain import CredentialSpec, Domain
+from winready_sandbox.machine.errors import OS
+from winready_sandbox.machine.machine import Machine
+from winready_sandbox.network.endpoint import Endpoint
+from winready_sandbox.programs.catalogue import PROGRAMS
+from winready_sandbox.programs.output import filled
 
 IMAGES = {
     "agnhost": "registry.k8s.io/e2e-test-images/agnhost:2.63.0",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sandbox.helpers.containers import cmd, container, machine, run
-from winready.sandbox.machine import images
-from winready.sandbox.machine.container import Container
-from winready.sandbox.machine.errors import ExecError
-from winready.sandbox.machine.process import CONTROL_C_EXIT
-from winready.sandbox.machine.users import UnknownUser
-from winready.sandbox.streams import Pipe
+from winready_sandbox.machine import images
+from winready_sandbox.machine.container import Container
+from winready_sandbox.machine.errors import ExecError
+from winready_sandbox.machine.process import CONTROL_C_EXIT
+from winready_sandbox.machine.users import UnknownUser
+from winready_sandbox.streams import Pipe
 
 
 async def test_fact_1_3_a_missing_executable_is_an_error_of_the_exec_and_has_no_exit_code() -> None:

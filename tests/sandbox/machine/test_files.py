@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sandbox.helpers.containers import cmd, container, machine, run, sh
-from winready.sandbox.machine import errors
-from winready.sandbox.machine.files import OPEN_ACL, PROTECTED_ACL, FileSystem, Handle
-from winready.sandbox.machine.tree import Directory, File, Symlink
-from winready.sandbox.machine.users import CONTAINER_ADMINISTRATOR, CONTAINER_USER
+from winready_sandbox.machine import errors
+from winready_sandbox.machine.files import OPEN_ACL, PROTECTED_ACL, FileSystem, Handle
+from winready_sandbox.machine.tree import Directory, File, Symlink
+from winready_sandbox.machine.users import CONTAINER_ADMINISTRATOR, CONTAINER_USER
 
 
 def windows() -> FileSystem:

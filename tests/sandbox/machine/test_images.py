@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sandbox.helpers.containers import IMAGES
-from winready.sandbox.machine import images
-from winready.sandbox.machine.executables import program_of
-from winready.sandbox.machine.image_trees import BUILDERS, BUSYBOX_APPLETS_LINUX, BUSYBOX_APPLETS_WINDOWS, tree
-from winready.sandbox.machine.tree import Directory, File
-from winready.sandbox.programs.busybox.main import APPLETS
-from winready.sandbox.programs.catalogue import PROGRAMS
+from winready_sandbox.machine import images
+from winready_sandbox.machine.executables import program_of
+from winready_sandbox.machine.image_trees import BUILDERS, BUSYBOX_APPLETS_LINUX, BUSYBOX_APPLETS_WINDOWS, tree
+from winready_sandbox.machine.tree import Directory, File
+from winready_sandbox.programs.busybox.main import APPLETS
+from winready_sandbox.programs.catalogue import PROGRAMS
 
 AGNHOST = IMAGES["agnhost"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sandbox.helpers.containers import container, machine, run
-from winready.sandbox.machine.builds import windows_build
-from winready.sandbox.machine.domain import CredentialSpec, Domain, Share
-from winready.sandbox.machine.machine import MachineDefects, PowerRequest
+from winready_sandbox.machine.builds import windows_build
+from winready_sandbox.machine.domain import CredentialSpec, Domain, Share
+from winready_sandbox.machine.machine import MachineDefects, PowerRequest
 
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from sandbox.helpers.containers import container, machine, powershell, run, sh, until
-from winready.sandbox.machine.machine import MachineDefects
-from winready.sandbox.machine.resources import MEBIBYTE, cpu_cap
+from winready_sandbox.machine.machine import MachineDefects
+from winready_sandbox.machine.resources import MEBIBYTE, cpu_cap
 
 _GROW = "$n=0; try { while ($n -lt 128) { $keep += ,(New-Object byte[] 8MB); $n++ } } catch { 'refused' }; $n"
 

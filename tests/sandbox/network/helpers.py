@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from winready.sandbox.clock import Clock
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.network.pod_endpoint import NetworkEndpoint
-from winready.sandbox.streams import Connection
+from winready_sandbox.clock import Clock
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.network.pod_endpoint import NetworkEndpoint
+from winready_sandbox.streams import Connection
 
 Obj = dict[str, Any]
 

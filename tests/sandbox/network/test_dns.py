@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.network.helpers import endpoint_slice, pod, publish, serve_name, service, sync
-from winready.sandbox.network import messages
-from winready.sandbox.network.dns_server import DnsServer
-from winready.sandbox.network.endpoint import DnsFailure, NoSuchName
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.network.messages import Message, Record
-from winready.sandbox.network.resolver import DnsConfig
-from winready.sandbox.network.zone import ClusterZone
+from winready_sandbox.network import messages
+from winready_sandbox.network.dns_server import DnsServer
+from winready_sandbox.network.endpoint import DnsFailure, NoSuchName
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.network.messages import Message, Record
+from winready_sandbox.network.resolver import DnsConfig
+from winready_sandbox.network.zone import ClusterZone
 
 DNS = "10.96.0.10"
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from sandbox.network.helpers import ask, pod, serve_name
-from winready.sandbox.network.endpoint import AddressInUse, Refused, TimedOut, Unreachable
-from winready.sandbox.network.fabric import Fabric, bridge
-from winready.sandbox.streams import Connection
+from winready_sandbox.network.endpoint import AddressInUse, Refused, TimedOut, Unreachable
+from winready_sandbox.network.fabric import Fabric, bridge
+from winready_sandbox.streams import Connection
 
 
 async def test_pods_reach_each_other_by_ip_whatever_the_os_and_see_true_addresses(fabric: Fabric) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sandbox.network.helpers import ask, endpoint_slice, pod, publish, serve_name, service, sync, until
-from winready.sandbox.network.endpoint import TimedOut
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.network.pod_endpoint import NetworkEndpoint
-from winready.sandbox.streams import Connection
+from winready_sandbox.network.endpoint import TimedOut
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.network.pod_endpoint import NetworkEndpoint
+from winready_sandbox.streams import Connection
 
 
 def policy(fabric: Fabric, selector: dict[str, str], *, namespace: str = "x", name: str = "p", **spec: Any) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sandbox.network.helpers import ask, endpoint_slice, pod, publish, serve_name, service, small_cluster, sync, until
-from winready.sandbox.network.endpoint import Refused, TimedOut
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.network.pod_endpoint import NetworkEndpoint
+from winready_sandbox.network.endpoint import Refused, TimedOut
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 
 VIP = "10.96.7.7"
 

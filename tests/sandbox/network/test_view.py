@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sandbox.network.helpers import endpoint_slice, pod, pod_object, service
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.network.view import ClusterView
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.network.view import ClusterView
 
 
 def test_a_pods_address_is_its_own_only_while_it_runs() -> None:

@@ -16,28 +16,28 @@ from typing import Any
 
 import aiohttp
 
-from winready.sandbox.api.assembly import install_access, new_registry
-from winready.sandbox.api.authn import Authenticator
-from winready.sandbox.api.client import LocalClient
-from winready.sandbox.api.identity import MASTERS, User
-from winready.sandbox.api.kubelet import KubeletGateway
-from winready.sandbox.api.rbac import Authorizer
-from winready.sandbox.api.server import ApiServer
-from winready.sandbox.api.tokens import TokenIssuer
-from winready.sandbox.apiclient import Access, ApiClient, Transport
-from winready.sandbox.clock import Clock
-from winready.sandbox.egress import Egress
-from winready.sandbox.machine.errors import FileError, OutOfMemory
-from winready.sandbox.machine.machine import Machine, PowerRequest
-from winready.sandbox.machine.process import Process
-from winready.sandbox.network.endpoint import AddressInUse, NetworkError
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.nodes.configuration import Settings
-from winready.sandbox.nodes.fleet import Fleet
-from winready.sandbox.nodes.kubelet import Kubelet
-from winready.sandbox.nodes.pods import PodWorker
-from winready.sandbox.pki import Authority, new_key, server_context
-from winready.sandbox.streams import Connection
+from winready_sandbox.api.assembly import install_access, new_registry
+from winready_sandbox.api.authn import Authenticator
+from winready_sandbox.api.client import LocalClient
+from winready_sandbox.api.identity import MASTERS, User
+from winready_sandbox.api.kubelet import KubeletGateway
+from winready_sandbox.api.rbac import Authorizer
+from winready_sandbox.api.server import ApiServer
+from winready_sandbox.api.tokens import TokenIssuer
+from winready_sandbox.apiclient import Access, ApiClient, Transport
+from winready_sandbox.clock import Clock
+from winready_sandbox.egress import Egress
+from winready_sandbox.machine.errors import FileError, OutOfMemory
+from winready_sandbox.machine.machine import Machine, PowerRequest
+from winready_sandbox.machine.process import Process
+from winready_sandbox.network.endpoint import AddressInUse, NetworkError
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.nodes.configuration import Settings
+from winready_sandbox.nodes.fleet import Fleet
+from winready_sandbox.nodes.kubelet import Kubelet
+from winready_sandbox.nodes.pods import PodWorker
+from winready_sandbox.pki import Authority, new_key, server_context
+from winready_sandbox.streams import Connection
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 TOKEN = "admin-token"

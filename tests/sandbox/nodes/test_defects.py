@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sandbox.nodes.small_cluster import IMAGE, Cluster, is_ready, pod
-from winready.sandbox.apiclient import ApiFailure
-from winready.sandbox.machine.domain import Domain
+from winready_sandbox.apiclient import ApiFailure
+from winready_sandbox.machine.domain import Domain
 
 
 async def test_a_node_claims_another_build(cluster: Cluster) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sandbox.helpers.containers import machine
-from winready.sandbox.clock import Clock
-from winready.sandbox.machine.windows_host import FirewallRule
-from winready.sandbox.network.endpoint import TimedOut
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.nodes.host_services import open_host_ports
+from winready_sandbox.clock import Clock
+from winready_sandbox.machine.windows_host import FirewallRule
+from winready_sandbox.network.endpoint import TimedOut
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.nodes.host_services import open_host_ports
 
 
 async def test_administrators_get_in_and_strangers_need_a_rule() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sandbox.nodes.small_cluster import TOKEN, Cluster, pod
-from winready.sandbox.nodes import eviction
-from winready.sandbox.nodes.configuration import Settings
-from winready.sandbox.nodes.quantities import parse
+from winready_sandbox.nodes import eviction
+from winready_sandbox.nodes.configuration import Settings
+from winready_sandbox.nodes.quantities import parse
 
 Object = dict[str, Any]
 GIBIBYTE = 2**30

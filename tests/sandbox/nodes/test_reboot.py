@@ -8,9 +8,9 @@ from datetime import datetime
 import pytest
 
 from sandbox.nodes.small_cluster import Cluster, container_state, is_ready, small_cluster
-from winready.sandbox.egress import NoRoute
-from winready.sandbox.machine.machine import PowerRequest
-from winready.sandbox.nodes.configuration import Settings
+from winready_sandbox.egress import NoRoute
+from winready_sandbox.machine.machine import PowerRequest
+from winready_sandbox.nodes.configuration import Settings
 
 
 async def reboot(cluster: Cluster) -> str:

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from sandbox.nodes.small_cluster import TOKEN, Cluster
-from winready.sandbox.nodes import spdy
+from winready_sandbox.nodes import spdy
 
 
 @pytest.mark.parametrize("node", ["linux-1", "win-1"])

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from sandbox.network.helpers import small_cluster
-from winready.sandbox.network.fabric import Fabric
+from winready_sandbox.network.fabric import Fabric
 
 
 @pytest.fixture

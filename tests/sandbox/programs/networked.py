@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from sandbox.helpers.containers import container, machine
 from sandbox.network.helpers import pod
-from winready.sandbox.machine.container import Container
-from winready.sandbox.machine.errors import OS
-from winready.sandbox.machine.process import Process
-from winready.sandbox.network.endpoint import NetworkError
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.network.pod_endpoint import NetworkEndpoint
+from winready_sandbox.machine.container import Container
+from winready_sandbox.machine.errors import OS
+from winready_sandbox.machine.process import Process
+from winready_sandbox.network.endpoint import NetworkError
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 
 
 def on_node(

@@ -10,9 +10,9 @@ import pytest
 from sandbox.helpers.containers import run
 from sandbox.network.helpers import endpoint_slice, publish, service
 from sandbox.programs.networked import address, network_of, on_node, start
-from winready.sandbox.machine.container import Container
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.pki import Authority
+from winready_sandbox.machine.container import Container
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.pki import Authority
 
 VIP = "10.96.7.7"
 

@@ -8,10 +8,10 @@ import pytest
 
 from sandbox.helpers.containers import cmd, run
 from sandbox.programs.networked import address, network_of, on_node, start
-from winready.sandbox.machine.container import Container
-from winready.sandbox.network.fabric import Fabric, bridge
-from winready.sandbox.pki import Authority, server_context
-from winready.sandbox.streams import Connection
+from winready_sandbox.machine.container import Container
+from winready_sandbox.network.fabric import Fabric, bridge
+from winready_sandbox.pki import Authority, server_context
+from winready_sandbox.streams import Connection
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import base64
 import pytest
 
 from sandbox.helpers.containers import container, machine, powershell, run
-from winready.sandbox.machine.container import Container
-from winready.sandbox.machine.machine import Machine
-from winready.sandbox.machine.tree import Directory, File
-from winready.sandbox.machine.users import UnknownUser
+from winready_sandbox.machine.container import Container
+from winready_sandbox.machine.machine import Machine
+from winready_sandbox.machine.tree import Directory, File
+from winready_sandbox.machine.users import UnknownUser
 
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 

@@ -9,9 +9,9 @@ import pytest
 from sandbox.helpers.containers import container, machine, run
 from sandbox.network.helpers import endpoint_slice, publish, service, sync, until
 from sandbox.programs.networked import address, network_of, on_node, start
-from winready.sandbox.machine.container import Container
-from winready.sandbox.network.fabric import Fabric
-from winready.sandbox.programs.coredns import BadCorefile, read_corefile
+from winready_sandbox.machine.container import Container
+from winready_sandbox.network.fabric import Fabric
+from winready_sandbox.programs.coredns import BadCorefile, read_corefile
 
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 COREDNS = "registry.k8s.io/coredns/coredns:v1.12.1"

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from sandbox.helpers.containers import container, powershell, run
-from winready.sandbox.machine.errors import ExecError
+from winready_sandbox.machine.errors import ExecError
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.helpers.containers import container, run, sh
-from winready.sandbox.machine.errors import OS
+from winready_sandbox.machine.errors import OS
 
 
 @pytest.mark.parametrize("os", ["linux", "windows"])

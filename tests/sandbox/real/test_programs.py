@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from winready.sandbox.real.programs import NAMES, find
-from winready.sandbox.state import StateError
+from winready_sandbox.real.programs import NAMES, find
+from winready_sandbox.state import StateError
 
 
 def put(folder: Path, name: str, says: str) -> None:

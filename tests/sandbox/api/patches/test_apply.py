@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.patches.apply import server_side_apply, track_update
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.patches.apply import server_side_apply, track_update
 
 LAST = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.patches import json_patch
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.patches import json_patch
 
 
 def obj() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.patches import merge_patch
+from winready_sandbox.api.patches import merge_patch
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.patches import strategic_merge
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.patches import strategic_merge
 
 
 def deployment() -> dict[str, Any]:

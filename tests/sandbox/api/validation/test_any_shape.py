@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from winready.sandbox.api.defaults import apply_defaults
-from winready.sandbox.api.errors import ApiError
-from winready.sandbox.api.pod_defaults import tolerate_node_trouble
-from winready.sandbox.api.shapes import conform
-from winready.sandbox.api.validation import validate
+from winready_sandbox.api.defaults import apply_defaults
+from winready_sandbox.api.errors import ApiError
+from winready_sandbox.api.pod_defaults import tolerate_node_trouble
+from winready_sandbox.api.shapes import conform
+from winready_sandbox.api.validation import validate
 
 CASES = yaml.safe_load((Path(__file__).parent.parent / "data" / "refused.yaml").read_text())
 ODD: list[Any] = [None, True, 0, -1, 1.5, "", "x/y/z", "50%", [], {}, [None], [[]], [3], {"name": 3}, [{"name": None}]]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from winready.sandbox.api.defaults import apply_defaults
-from winready.sandbox.api.validation import validate
+from winready_sandbox.api.defaults import apply_defaults
+from winready_sandbox.api.validation import validate
 
 CASES = yaml.safe_load((Path(__file__).parent.parent / "data" / "refused.yaml").read_text())
 

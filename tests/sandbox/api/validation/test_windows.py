@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from winready.sandbox.api.defaults import apply_defaults
-from winready.sandbox.api.validation import validate
+from winready_sandbox.api.defaults import apply_defaults
+from winready_sandbox.api.validation import validate
 
 Object = dict[str, Any]
 NOT_FOR_WINDOWS = "Forbidden: cannot be set for a windows pod"

@@ -1,6 +1,0 @@
-"""Volumes of pods on a simulated node."""
-
-from winready.sandbox.nodes.volumes.content import VolumeError
-from winready.sandbox.nodes.volumes.pod import PodVolumes
-
-__all__ = ["PodVolumes", "VolumeError"]

@@ -1,0 +1,397 @@
+"""A container: an image's files, a user, an environment, a network endpoint and the processes in it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING
+
+from winready_sandbox.machine import commandline, executables, users
+from winready_sandbox.machine.builds import WindowsBuild, windows_build
+from winready_sandbox.machine.domain import CredentialSpec
+from winready_sandbox.machine.environment import Environment
+from winready_sandbox.machine.errors import OS, ExecError, NetworkPathNotFound, OutOfMemory
+from winready_sandbox.machine.files import FileSystem
+from winready_sandbox.machine.process import Process, Program
+from winready_sandbox.machine.resources import MEBIBYTE, CpuMeter, Memory, cpu_cap
+from winready_sandbox.machine.tree import Directory, Node, as_directory
+from winready_sandbox.machine.windows_host import WindowsHost
+from winready_sandbox.streams import Pipe
+
+if TYPE_CHECKING:
+    from winready_sandbox.clock import Clock
+    from winready_sandbox.machine.images import Image
+    from winready_sandbox.machine.machine import Machine
+    from winready_sandbox.machine.users import Identity
+    from winready_sandbox.network.endpoint import Endpoint
+
+__all__ = ["OS", "Container"]
+
+MOUNT_POINT_VARIABLE = "CONTAINER_SANDBOX_MOUNT_POINT"
+_SYSTEM_MEMORY = {"windows": 48 * MEBIBYTE, "linux": MEBIBYTE}
+"""What a container needs for itself: a Windows container runs system processes of its own."""
+_PROCESS_MEMORY = {"windows": 6 * MEBIBYTE, "linux": MEBIBYTE // 2}
+_HEAVY = {"powershell-core": 55 * MEBIBYTE, "powershell-desktop": 70 * MEBIBYTE}
+_START_COST = {"windows": 0.06, "linux": 0.005}
+"""Processor seconds that starting a process takes."""
+
+
+class Container:
+    """One running container; `winready_sandbox.nodes` starts it, programs run inside it."""
+
+    machine: Machine
+    hostname: str
+    memory: Memory
+
+    def __init__(
+        self,
+        machine: Machine,
+        image: Image,
+        *,
+        os: OS | None = None,
+        id: str = "",
+        name: str = "",
+        hostname: str = "",
+        user: str = "",
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        endpoint: Endpoint | None = None,
+        cpu_limit: float | None = None,
+        memory_limit: int | None = None,
+        host_process: bool = False,
+        credential_spec: CredentialSpec | None = None,
+    ) -> None:
+        self.machine = machine
+        self.image = image
+        self.os: OS = os or image.os
+        self.id = id or uuid.uuid4().hex * 2
+        self.name = name
+        self.hostname = machine.name if host_process else hostname or self.id[:12]
+        self.endpoint = endpoint
+        self.clock: Clock = machine.clock
+        self.host_process = host_process
+        self.credential_spec = credential_spec
+        self.cpu_limit = None if machine.defects.cpu_limit_ignored else cpu_limit
+        self.oom_killed = False
+        self.main: Process | None = None
+        self.processes: dict[int, Process] = {}
+        self._next_pid = 1 if self.os == "linux" else 1000
+        limit = None if machine.defects.memory_limit_ignored else memory_limit
+        self.memory = Memory(self.os, limit, machine.memory)
+        self.cpu = CpuMeter(machine.processor, cpu_cap(self.os, self.cpu_limit, machine.cores))
+        self._own_host: WindowsHost | None = None
+        self.mount_point = ""
+        """Where a HostProcess container finds its image's files."""
+        self.files = self._file_system()
+        self.user = user or image.user
+        self.identity = self.identity_of(self.user)
+        self.cwd = cwd or (self.mount_point if host_process else image.cwd)
+        self.env = self._environment({**image.env, **(env or {})})
+        if not host_process:
+            self.memory._add(_SYSTEM_MEMORY[self.os])
+        machine.containers[self.id] = self
+
+    def _file_system(self) -> FileSystem:
+        if not self.host_process:
+            files = FileSystem(self.os, self.image.root, owner=self)
+        else:
+            files = FileSystem(self.os, self.machine.files.root, owner=self)
+            bound = self.machine.binds_files
+            base = "C:\\hpc" if self.machine.containerd_release >= (1, 7) else "C:\\C"
+            self.mount_point = base if bound else f"{base}\\{self.id}"
+            own = as_directory(self.image.root.get("C:")).thawed()
+            own.acl = own.inherit = None
+            if bound:
+                files.mount(self.mount_point, own)
+            else:
+                self.machine.files.mkdir(base, parents=True)
+                as_directory(self.machine.files.change(base)).put(self.id, own)
+        files.shares = self._reach_share
+        return files
+
+    def _reach_share(self, server: str, name: str, who: Identity | None) -> Directory:
+        domain = self.machine.domain
+        if domain is None:
+            raise NetworkPathNotFound(f"\\\\{server}\\{name}")
+        spec = self.credential_spec
+        known = spec is not None and spec.domain.lower() == domain.name.lower() and spec.account in domain.accounts
+        return domain.share(server, name, spec.account if spec is not None and known else "")
+
+    def mount_volume(self, path: str, node: Node, *, read_only: bool = False) -> None:
+        """Mount a volume as the runtime does: HostProcess containers also (or only) find it below their mount point."""
+        if not self.host_process:
+            self.files.mount(path, node, read_only=read_only)
+            return
+        if self.machine.binds_files:
+            self.files.mount(path, node, read_only=read_only)
+        below = path.replace("/", "\\")
+        below = below[2:] if below[1:2] == ":" else below
+        self.files.mount(f"{self.mount_point}\\{below.lstrip(chr(92))}", node, read_only=read_only)
+
+    @property
+    def computer_name(self) -> str:
+        """The NetBIOS name: at most 15 characters, upper case."""
+        return self.hostname[:15].upper()
+
+    @property
+    def build(self) -> WindowsBuild:
+        """The Windows release that processes see: the image's, or the node's for HostProcess."""
+        if self.host_process or not self.image.build:
+            return self.machine.windows_host.build
+        return windows_build(self.image.build)
+
+    @property
+    def host(self) -> WindowsHost:
+        """The administrative state that processes can change: a container's own, unless it is HostProcess."""
+        if self.host_process:
+            return self.machine.windows_host
+        if self._own_host is None:
+            self._own_host = WindowsHost(self.build, services=[], firewall=[])
+            self._own_host.defender.running = False
+        return self._own_host
+
+    def identity_of(self, user: str) -> Identity:
+        """The account behind a user name here; raises `UnknownUser`."""
+        if self.os == "windows":
+            if self.host_process and (group := self.machine.windows_host.group(user)):
+                return users.group_member(self.id, self.machine.name, group)
+            return users.windows_identity(user or "ContainerAdministrator", host=self.host_process)
+        passwd = self.files.read("/etc/passwd").decode() if self.files.exists("/etc/passwd") else ""
+        return users.linux_identity(user, passwd)
+
+    def _environment(self, given: Mapping[str, str]) -> Environment:
+        env = Environment(self.os)
+        if self.os == "linux":
+            env.update(
+                {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOSTNAME": self.hostname}
+            )
+            env.update({"HOME": "/root" if self.identity.uid == 0 else "/"})
+            env.update(given)
+            return env
+        account = self.identity.name
+        profile = "C:\\Windows\\system32\\config\\systemprofile" if account == "SYSTEM" else f"C:\\Users\\{account}"
+        env.update(
+            {
+                "ALLUSERSPROFILE": "C:\\ProgramData",
+                "APPDATA": f"{profile}\\AppData\\Roaming",
+                "CommonProgramFiles": "C:\\Program Files\\Common Files",
+                "COMPUTERNAME": self.computer_name,
+                "ComSpec": "C:\\Windows\\system32\\cmd.exe",
+                "LOCALAPPDATA": f"{profile}\\AppData\\Local",
+                "NUMBER_OF_PROCESSORS": str(self.machine.cores),
+                "OS": "Windows_NT",
+                "Path": "C:\\Windows\\system32;C:\\Windows;C:\\Windows\\System32\\Wbem;"
+                "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\;",
+                "PATHEXT": executables.PATHEXT,
+                "PROCESSOR_ARCHITECTURE": "AMD64",
+                "ProgramData": "C:\\ProgramData",
+                "ProgramFiles": "C:\\Program Files",
+                "PUBLIC": "C:\\Users\\Public",
+                "SystemDrive": "C:",
+                "SystemRoot": "C:\\Windows",
+                "TEMP": f"{profile}\\AppData\\Local\\Temp",
+                "TMP": f"{profile}\\AppData\\Local\\Temp",
+                "USERDOMAIN": self.identity.domain,
+                "USERNAME": account,
+                "USERPROFILE": profile,
+                "windir": "C:\\Windows",
+            }
+        )
+        if self.host_process:
+            env.update(self.machine.windows_host.machine_environment)
+            given = {name: self._with_mount_point(value) for name, value in given.items()}
+        env.update(given)
+        if self.host_process:
+            env[MOUNT_POINT_VARIABLE] = self.mount_point
+            separator = "" if env["PATH"].endswith(";") else ";"
+            powershell = "C:\\WINDOWS\\System32\\WindowsPowerShell\\v1.0\\;C:\\WINDOWS\\System32\\Wbem"
+            env["PATH"] = f"{env['PATH']}{separator}{self.mount_point};{powershell}"
+        return env
+
+    def _with_mount_point(self, text: str) -> str:
+        for form in (f"%{MOUNT_POINT_VARIABLE}%", f"$env:{MOUNT_POINT_VARIABLE}"):
+            text = text.replace(form, self.mount_point)
+        return text
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: Pipe | None = None,
+        stdout: Pipe | None = None,
+        stderr: Pipe | None = None,
+        tty: bool = False,
+        user: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a process as the runtime does, for the container's command or an exec; raises `ExecError`.
+
+        Without ``stdin`` the process reads an empty input. The first process is the container's main one: when it
+        ends, all end. HostProcess commands run under ``cmd /c`` where the runtime binds files.
+        """
+        arguments = list(argv)
+        if not arguments:
+            raise ExecError(self.os, "no command specified")
+        if stdin is None:
+            stdin = Pipe()
+            stdin.close()
+        environment = self.env
+        if env:
+            environment = self.env.copy()
+            environment.update(env)
+        line = ""
+        directory = cwd or self.cwd
+        if self.host_process:
+            line = self._with_mount_point(commandline.join(arguments))
+            directory = self._with_mount_point(directory)
+            if not self.files.is_dir(directory):
+                self.files.mkdir(directory, parents=True)
+            if self.machine.binds_files:
+                line = f"cmd /c {line}"
+            arguments = commandline.split(line)
+        stdout = stdout or Pipe()
+        process = self.start_process(
+            arguments,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stdout if tty else stderr or Pipe(),
+            env=environment,
+            cwd=self.files.absolute(directory, self.files.top),
+            user=user or self.user,
+            identity=self.identity_of(user) if user and not self.host_process else self.identity,
+            parent=None,
+            command_line=line,
+            tty=tty,
+        )
+        if self.main is None:
+            self.main = process
+        return process
+
+    def start_process(
+        self,
+        argv: list[str],
+        *,
+        stdin: Pipe,
+        stdout: Pipe,
+        stderr: Pipe,
+        env: MutableMapping[str, str],
+        cwd: str,
+        user: str,
+        identity: Identity | None,
+        parent: Process | None,
+        command_line: str = "",
+        path: str = "",
+        tty: bool = False,
+    ) -> Process:
+        """Start a process of any kind; raises `ExecError` when the program does not exist or cannot run here."""
+        found = path or self.find_program(argv[0], cwd, env, identity)
+        program, name, argv = self._load(found, argv, cwd, env, identity)
+        memory = _HEAVY.get(name, _PROCESS_MEMORY[self.os])
+        try:
+            self.memory.take(memory)
+        except OutOfMemory:
+            reason = "The paging file is too small for this operation to complete."
+            raise ExecError(self.os, reason if self.os == "windows" else "cannot allocate memory") from None
+        process = Process(
+            self,
+            argv,
+            Environment(self.os, env),
+            cwd,
+            user,
+            stdin,
+            stdout,
+            stderr,
+            tty,
+            pid=self._next_pid,
+            parent=parent,
+            command_line=command_line or commandline.join(argv),
+            path=found,
+            identity=identity,
+            shares_streams=parent is not None,
+            memory=memory,
+        )
+        self._next_pid += 1 if self.os == "linux" else 4
+        self.processes[process.pid] = process
+        if parent is not None:
+            parent.children.append(process)
+        self.cpu.charge(_START_COST[self.os])
+        process.run(program)
+        return process
+
+    async def replace(
+        self, process: Process, path: str, argv: list[str], env: MutableMapping[str, str], cwd: str
+    ) -> int:
+        """Run another program in place of the one in a process, as exec(2) does; raises `ExecError`."""
+        program, _, process.argv = self._load(path, argv, cwd, env, process.identity)
+        process.env, process.cwd, process.path = Environment(self.os, env), cwd, path
+        process.command_line = commandline.join(process.argv)
+        return await program(process)
+
+    def find_program(self, name: str, cwd: str, env: Mapping[str, str], who: Identity | None) -> str:
+        """The file that a name means when a process is created directly, without a shell."""
+        if self.os == "windows":
+            return executables.find_for_create_process(self.files, name, cwd, env)
+        return executables.find_for_posix(self.files, name, cwd, env, who)
+
+    def _load(
+        self, path: str, argv: list[str], cwd: str, env: Mapping[str, str], who: Identity | None
+    ) -> tuple[Program, str, list[str]]:
+        data = self.files.read(path)
+        name = executables.program_of(self.os, data)
+        if name is not None:
+            program = self.machine.programs.get(name)
+            if program is None:
+                raise ExecError(self.os, f"the sandbox has no program {name!r} behind {path}")
+            return program, name, argv
+        if self.os == "windows" and path.lower().endswith((".bat", ".cmd")):
+            return self.machine.programs["cmd"], "cmd", ["cmd", "/c", path, *argv[1:]]
+        if self.os == "linux" and data.startswith(b"#!"):
+            interpreter = data[2:].partition(b"\n")[0].decode().split()
+            found = self.find_program(interpreter[0], cwd, env, who)
+            return self._load(found, [*interpreter, path, *argv[1:]], cwd, env, who)
+        if self.os == "windows":
+            raise ExecError("windows", "%1 is not a valid Win32 application.")
+        raise ExecError("linux", f"exec {path}: exec format error", permission=True)
+
+    def forget(self, process: Process) -> None:
+        """A process has ended; with the main one, the others end too."""
+        self.processes.pop(process.pid, None)
+        if process is self.main:
+            for other in list(self.processes.values()):
+                if other._task is not None:
+                    other._task.cancel()
+
+    def out_of_memory(self) -> None:
+        """The kernel kills everything in a Linux container that went over its limit."""
+        self.oom_killed = True
+        for process in list(self.processes.values()):
+            if process._task is not None and process._task is not asyncio.current_task():
+                process._killed_with = 137
+                process._task.cancel()
+
+    async def stop(self, grace: float) -> int:
+        """Ask the container to stop, kill what is left after ``grace`` cluster seconds, and give its exit code."""
+        main = self.main
+        if main is None:
+            return 0
+        await asyncio.sleep(0)  # a process that was only just started gets to install its handler
+        for process in list(self.processes.values()) if self.os == "windows" else [main]:
+            process.signal_stop()
+        if main.running and main._task is not None:
+            await asyncio.wait([main._task], timeout=self.clock.wall(grace))
+        await main.kill()
+        self.remove()
+        return await main.wait()
+
+    def remove(self) -> None:
+        """Take the container off its machine."""
+        if self.machine.containers.pop(self.id, None) is not None:
+            for process in list(self.processes.values()):
+                if process._task is not None:
+                    process._task.cancel()
+            if not self.host_process:
+                self.memory.give_back(_SYSTEM_MEMORY[self.os])
+            if self.cpu.demand:
+                self.cpu.ask(-self.cpu.demand)

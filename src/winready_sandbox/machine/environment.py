@@ -1,0 +1,45 @@
+"""Environment variables; on Windows their names ignore case and keep their spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+
+from winready_sandbox.machine.errors import OS
+
+
+class Environment(MutableMapping[str, str]):
+    """The variables of a process."""
+
+    def __init__(self, os: OS, values: Mapping[str, str] | None = None) -> None:
+        self.os: OS = os
+        self._values: dict[str, tuple[str, str]] = {}
+        if values:
+            self.update(values)
+
+    def _key(self, name: str) -> str:
+        return name.upper() if self.os == "windows" else name
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[self._key(name)][1]
+
+    def __setitem__(self, name: str, value: str) -> None:
+        old = self._values.get(self._key(name))
+        self._values[self._key(name)] = (old[0] if old else name, value)
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[self._key(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, _ in self._values.values()])
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._key(name) in self._values
+
+    def copy(self) -> Environment:
+        """Variables for a child."""
+        child = Environment(self.os)
+        child._values = dict(self._values)
+        return child

@@ -1,0 +1,105 @@
+"""What a node says about itself: labels, addresses, capacity, node info, conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from winready_sandbox.machine.images import Image
+from winready_sandbox.machine.machine import Machine
+from winready_sandbox.nodes.configuration import KUBELET_PORT, MAX_PODS, Settings
+from winready_sandbox.nodes.times import stamp
+
+Object = dict[str, Any]
+_DISK = 128 * 2**30
+
+
+def labels(machine: Machine, reported_build: str = "") -> dict[str, str]:
+    """The labels that a kubelet sets on its own node."""
+    result = {
+        "beta.kubernetes.io/arch": machine.architecture,
+        "beta.kubernetes.io/os": machine.os,
+        "kubernetes.io/arch": machine.architecture,
+        "kubernetes.io/hostname": machine.name,
+        "kubernetes.io/os": machine.os,
+    }
+    if machine.build is not None:
+        result["node.kubernetes.io/windows-build"] = reported_build or machine.build.label
+    return result
+
+
+def conditions(
+    *, ready: bool, reason: str, message: str, memory_pressure: bool, previous: list[Object]
+) -> list[Object]:
+    """The four conditions, with the transition times of what did not change; those that others set stay."""
+    now = stamp()
+    wanted = [
+        ("MemoryPressure", True, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+        if memory_pressure
+        else ("MemoryPressure", False, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", False, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", False, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("Ready", ready, reason, message),
+    ]
+    before = {item["type"]: item for item in previous}
+    result = [item for item in previous if item["type"] not in {kind for kind, *_ in wanted}]
+    for kind, value, why, words in wanted:
+        status, old = "True" if value else "False", before.get(kind)
+        since = old["lastTransitionTime"] if old and old["status"] == status else now
+        result.append(
+            {
+                "type": kind,
+                "status": status,
+                "lastHeartbeatTime": now,
+                "lastTransitionTime": since,
+                "reason": why,
+                "message": words,
+            }
+        )
+    return result
+
+
+def status(
+    machine: Machine, addresses: list[str], images: list[Image], *, settings: Settings, reported_build: str
+) -> Object:
+    """The node's status without its conditions.
+
+    There is no ``Hostname`` address: an API server prefers it over the others, and nobody resolves these names.
+    """
+    capacity = {
+        "cpu": str(machine.cores),
+        "memory": f"{machine.memory_bytes // 1024}Ki",
+        "pods": str(MAX_PODS),
+        "ephemeral-storage": f"{_DISK // 1024}Ki",
+    }
+    if machine.os == "linux":
+        capacity |= {"hugepages-1Gi": "0", "hugepages-2Mi": "0"}
+    allocatable = capacity | {
+        "memory": f"{(machine.memory_bytes - settings.memory_threshold(machine.os)) // 1024}Ki",
+        "ephemeral-storage": str(_DISK * 9 // 10),
+    }
+    kernel = machine.kernel_version
+    if reported_build:
+        kernel = f"{reported_build}.{kernel.rpartition('.')[2]}"
+    result: Object = {
+        "capacity": capacity,
+        "allocatable": allocatable,
+        "addresses": [{"type": "InternalIP", "address": address} for address in addresses],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
+        "nodeInfo": {
+            "machineID": machine.machine_id,
+            "systemUUID": machine.system_uuid,
+            "bootID": machine.boot_id,
+            "kernelVersion": kernel,
+            "osImage": machine.os_image,
+            "containerRuntimeVersion": machine.runtime_version,
+            "kubeletVersion": settings.version,
+            "kubeProxyVersion": "",
+            "operatingSystem": machine.os,
+            "architecture": machine.architecture,
+        },
+        "images": [{"names": [image.repo_digest, image.name], "sizeBytes": image.size} for image in images[:50]],
+    }
+    if settings.declares_features:
+        # With this feature an API server hands exec through as a WebSocket; without it, it speaks SPDY to the node.
+        result["declaredFeatures"] = ["ExtendWebSocketsToKubelet"]
+    return result

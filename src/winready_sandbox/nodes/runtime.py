@@ -1,0 +1,334 @@
+"""Pod sandboxes and containers as the runtime makes them from a pod's specification."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from winready_sandbox.apiclient import ApiFailure, ApiUnreachable
+from winready_sandbox.machine import images, users
+from winready_sandbox.machine.container import Container
+from winready_sandbox.machine.domain import CredentialSpec
+from winready_sandbox.machine.images import Image
+from winready_sandbox.machine.machine import HYPER_V_ISOLATION
+from winready_sandbox.machine.tree import File
+from winready_sandbox.machine.users import UnknownUser
+from winready_sandbox.network.resolver import DnsConfig
+from winready_sandbox.nodes import environment, latency, quantities
+from winready_sandbox.nodes.environment import ConfigError
+
+if TYPE_CHECKING:
+    from winready_sandbox.network.pod_endpoint import NetworkEndpoint
+    from winready_sandbox.nodes.kubelet import Kubelet
+    from winready_sandbox.nodes.volumes import PodVolumes
+
+Object = dict[str, Any]
+WINDOWS_HOSTS = "C:\\Windows\\System32\\drivers\\etc\\hosts"
+_WINDOWS_ROOT = "containeradministrator"
+_HOSTS_HEAD = """# Kubernetes-managed hosts file.
+127.0.0.1\tlocalhost
+::1\tlocalhost ip6-localhost ip6-loopback
+fe00::0\tip6-localnet
+fe00::0\tip6-mcastprefix
+fe00::1\tip6-allnodes
+fe00::2\tip6-allrouters
+"""
+
+
+class SandboxError(Exception):
+    """The pod sandbox could not be made (``FailedCreatePodSandBox``)."""
+
+
+class LogonError(Exception):
+    """The container's user cannot log on: the runtime makes the container and fails to start it."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A container that only needs to be started."""
+
+    image: Image
+    container: Container
+    argv: list[str]
+    message: File
+    """Where it can leave a last word."""
+
+
+def windows_options(pod: Object, container: Object | None = None) -> Object:
+    """The Windows security options in force: the container's over the pod's."""
+    options = dict((pod["spec"].get("securityContext") or {}).get("windowsOptions") or {})
+    if container is not None:
+        options |= (container.get("securityContext") or {}).get("windowsOptions") or {}
+    return options
+
+
+def is_host_process(pod: Object) -> bool:
+    """Does this pod run on the host itself?"""
+    return any(windows_options(pod, container).get("hostProcess") for container in pod["spec"]["containers"])
+
+
+class Sandbox:
+    """The network and the names of one pod on one node."""
+
+    def __init__(self, node: Kubelet, pod: Object) -> None:
+        self._node = node
+        self._pod = pod
+        self.host_process = node.machine.os == "windows" and is_host_process(pod)
+        self.endpoint: NetworkEndpoint | None = None
+        self._virtual_machine = ""
+
+    @property
+    def on_host(self) -> bool:
+        """Does the pod use the node's own network?"""
+        if self.host_process:
+            return not self._node.defects.runtime.host_process_own_address
+        return bool(self._pod["spec"].get("hostNetwork")) and self._node.machine.os == "linux"
+
+    @property
+    def hostname(self) -> str:
+        """What the pod's containers are called."""
+        spec, metadata = self._pod["spec"], self._pod["metadata"]
+        if self.on_host or self.host_process:
+            return self._node.machine.name
+        name = str(spec.get("hostname") or metadata["name"])[:63].rstrip("-.")
+        if spec.get("setHostnameAsFQDN") and spec.get("subdomain"):
+            return self._full_name(name)
+        return name
+
+    def _full_name(self, name: str) -> str:
+        spec, metadata = self._pod["spec"], self._pod["metadata"]
+        return f"{name}.{spec['subdomain']}.{metadata['namespace']}.svc.{self._node.fabric.domain}"
+
+    async def create(self) -> list[str]:
+        """Make it and return its addresses; raises `SandboxError`."""
+        node, metadata = self._node, self._pod["metadata"]
+        figures = latency.of(node.machine.os)
+        async with node.start_slots:
+            span = figures.host_process if self.host_process else figures.sandbox
+            await node.clock.sleep(latency.draw(node.rng, span) * node.defects.kubelet.slow_start_factor)
+        handler = await self._handler()
+        self._check_user()
+        if handler == HYPER_V_ISOLATION:
+            self._virtual_machine = f"{metadata['uid']}@vm"
+            node.machine.virtual_machines.add(self._virtual_machine)
+        self.endpoint = node.fabric.attach(
+            node.machine.name,
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            uid=metadata["uid"],
+            labels=metadata.get("labels") or {},
+            host_network=self.on_host,
+            dns=self._dns(),
+        )
+        return list(self.endpoint.addresses)
+
+    async def _handler(self) -> str:
+        """How the pod's RuntimeClass wants it to be run; empty for the usual way."""
+        name = self._pod["spec"].get("runtimeClassName")
+        if not name:
+            return ""
+        try:
+            handler = str((await self._node.client.get("runtimeclasses", name)).get("handler") or "")
+        except (ApiFailure, ApiUnreachable) as error:
+            raise SandboxError(f'failed to get runtime handler for RuntimeClass "{name}": {error}') from None
+        if handler and handler not in self._node.machine.runtime_handlers:
+            raise SandboxError(
+                "rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "
+                f'"{handler}" is configured'
+            )
+        return handler
+
+    def _check_user(self) -> None:
+        user = windows_options(self._pod).get("runAsUserName")
+        if self._node.machine.os != "windows" or not user or self._node.defects.runtime.ignores_user_name:
+            return
+        if self.host_process and self._node.machine.windows_host.group(user):
+            return
+        try:
+            users.windows_identity(user, host=self.host_process)
+        except UnknownUser:
+            identifier = self._pod["metadata"]["uid"].replace("-", "")
+            raise SandboxError(
+                f'rpc error: code = Unknown desc = failed to start sandbox "{identifier}": failed to create containerd '
+                f"task: failed to create shim task: hcs::System::CreateProcess {identifier}: The user name or password "
+                "is incorrect.: unknown"
+            ) from None
+
+    def _dns(self) -> DnsConfig:
+        spec, fabric = self._pod["spec"], self._node.fabric
+        policy = spec.get("dnsPolicy") or "ClusterFirst"
+        cluster = fabric.cluster_dns_for(self._pod["metadata"]["namespace"])
+        if policy == "None":
+            base = DnsConfig()
+        elif policy == "Default" or self.host_process or (policy == "ClusterFirst" and self.on_host):
+            base = fabric.node_dns
+        else:
+            base = cluster
+        extra = spec.get("dnsConfig") or {}
+        options = dict(base.options) | {item["name"]: item.get("value", "") for item in extra.get("options") or []}
+        return DnsConfig(
+            tuple(dict.fromkeys([*base.nameservers, *(extra.get("nameservers") or [])])),
+            tuple(dict.fromkeys([*base.searches, *(extra.get("searches") or [])])),
+            tuple(options.items()),
+        )
+
+    def hosts(self) -> str:
+        """The text of the hosts file that the kubelet manages."""
+        text = _HOSTS_HEAD
+        spec = self._pod["spec"]
+        for address in self.endpoint.addresses if self.endpoint else []:
+            full = f"{self._full_name(self.hostname)}\t" if spec.get("subdomain") and spec.get("hostname") else ""
+            text += f"{address}\t{full}{self.hostname}\n"
+        if aliases := spec.get("hostAliases"):
+            text += "\n# Entries added by HostAliases.\n"
+            text += "".join(f"{alias['ip']}\t" + "\t".join(alias.get("hostnames") or []) + "\n" for alias in aliases)
+        return text
+
+    def remove(self) -> None:
+        """Take the pod off the network, and its virtual machine down."""
+        self._node.machine.virtual_machines.discard(self._virtual_machine)
+        if self.endpoint is not None:
+            self._node.fabric.detach(self.endpoint)
+            self.endpoint = None
+
+    async def prepare(self, spec: Object, image: Image, volumes: PodVolumes, base: dict[str, str]) -> Prepared:
+        """Everything up to the start of a container; raises `ConfigError`."""
+        node, pod = self._node, self._pod
+        image = self._image_in_use(image)
+        variables = self._variables(spec, base)
+        windows = image.os == "windows"
+        user = self._user(spec, image)
+        options = windows_options(pod, spec)
+        limits = quantities.limits(spec)
+        credentials = self._credentials(options) if windows else None
+        unasked = not options.get("gmsaCredentialSpec")
+        try:
+            container = Container(
+                node.machine,
+                image,
+                name=spec["name"],
+                hostname=self.hostname if credentials is None or self.host_process or unasked else credentials.account,
+                user=user,
+                cwd=environment.expand(spec.get("workingDir") or "", variables),
+                env=variables,
+                endpoint=self.endpoint,
+                cpu_limit=float(limits["cpu"]) if "cpu" in limits else None,
+                memory_limit=int(limits["memory"]) if "memory" in limits else None,
+                host_process=self.host_process,
+                credential_spec=credentials,
+            )
+        except UnknownUser:
+            raise LogonError(
+                "failed to create containerd task: failed to create shim task: hcs::System::CreateProcess "
+                f"{spec['name']}: The user name or password is incorrect.: unknown"
+                if windows
+                else f"failed to create containerd container: mount callback failed: unable to find user {user}: "
+                "no matching entries in passwd file"
+            ) from None
+        message = File(b"", 0o666)
+        container.mount_volume(spec.get("terminationMessagePath") or "/dev/termination-log", message)
+        self._mount_kubelet_files(container)
+        volumes.mount(container, spec, variables)
+        if not windows and (spec.get("securityContext") or {}).get("readOnlyRootFilesystem"):
+            container.files.read_only_root = True
+        argv = environment.command_line(spec, list(image.entrypoint), list(image.cmd), variables)
+        return Prepared(image, container, argv, message)
+
+    def _image_in_use(self, image: Image) -> Image:
+        machine, defects = self._node.machine, self._node.defects.runtime
+        build = machine.build.number if machine.build else ""
+        if defects.stale_tag and image.family == "agnhost":
+            image = images.resolve(f"{image.repository}:{defects.stale_tag}", machine.os, build)
+        if defects.linux_for_windows and machine.os == "windows" and not self.host_process:
+            family = images.FAMILIES[image.family]
+            if family.linux is not None:
+                image = images.resolve(image.name, "linux")
+        return image
+
+    def _mount_kubelet_files(self, container: Container) -> None:
+        if self.host_process:
+            return
+        hosts = File(self.hosts().encode(), 0o644)
+        if container.os == "windows":
+            container.files.mount(WINDOWS_HOSTS, hosts)
+            return
+        container.files.mount("/etc/hosts", hosts)
+        container.files.mount("/etc/hostname", File(f"{self.hostname}\n".encode()))
+        if self.endpoint is not None:
+            container.files.mount("/etc/resolv.conf", File(self.endpoint.dns.resolv_conf().encode()))
+
+    def _variables(self, spec: Object, base: dict[str, str]) -> dict[str, str]:
+        namespace = self._pod["metadata"]["namespace"]
+        return environment.container_variables(
+            spec,
+            base,
+            lambda resource, name: self._node.references.find(resource, name, namespace),
+            self.field,
+            lambda reference: self.resource(spec["name"], reference),
+        )
+
+    def field(self, path: str) -> str:
+        """The value of a fieldRef."""
+        return environment.field_value(
+            self._pod,
+            path,
+            addresses=list(self.endpoint.addresses) if self.endpoint else [],
+            host_addresses=self._node.addresses,
+            node=self._node.machine.name,
+        )
+
+    def resource(self, container: str, reference: Object) -> str:
+        """The value of a resourceFieldRef of a container."""
+        everyone = (self._pod["spec"].get("initContainers") or []) + self._pod["spec"]["containers"]
+        spec = next((item for item in everyone if item["name"] == container), everyone[0])
+        allocatable = self._node.object["status"]["allocatable"]
+        return environment.resource_value(self._pod, spec, reference, allocatable)
+
+    def _user(self, spec: Object, image: Image) -> str:
+        pod_context = self._pod["spec"].get("securityContext") or {}
+        context = pod_context | (spec.get("securityContext") or {})
+        who = f'(pod: "{self._pod["metadata"]["name"]}_{self._pod["metadata"]["namespace"]}'
+        who += f'({self._pod["metadata"]["uid"]})", container: {spec["name"]})'
+        if image.os == "windows":
+            defects = self._node.defects.runtime
+            named = windows_options(self._pod, spec).get("runAsUserName") or ""
+            if defects.host_process_unprivileged and self.host_process:
+                return "NT AUTHORITY\\Local service"
+            if defects.ignores_user_name and not self.host_process:
+                named = ""
+            # User names on Windows are not case sensitive.
+            if context.get("runAsNonRoot") and (named or image.user).lower() == _WINDOWS_ROOT:
+                field = "runAsUserName" if named else "runAsUser"
+                raise ConfigError(
+                    f"container's {field} ({named or image.user}) which will be regarded as root identity "
+                    f"and will break non-root policy {who}"
+                )
+            return str(named)
+        user = "" if context.get("runAsUser") is None else str(context["runAsUser"])
+        if context.get("runAsNonRoot"):
+            effective = user or image.user.partition(":")[0]
+            if user == "0":
+                raise ConfigError(f"container's runAsUser breaks non-root policy {who}")
+            if effective in ("", "0", "root"):
+                raise ConfigError(f"container has runAsNonRoot and image will run as root {who}")
+            if not effective.isdigit():
+                raise ConfigError(
+                    f"container has runAsNonRoot and image has non-numeric user ({effective}), cannot verify user is "
+                    f"non-root {who}"
+                )
+        if context.get("runAsGroup") is not None:
+            return f"{user or image.user.partition(':')[0] or '0'}:{context['runAsGroup']}"
+        return user
+
+    def _credentials(self, options: Object) -> CredentialSpec | None:
+        text, domain = options.get("gmsaCredentialSpec"), self._node.machine.domain
+        if not text and self._node.defects.runtime.credential_spec_for_all and domain is not None:
+            account = min(domain.accounts, default="")
+            return CredentialSpec(domain.name, domain.netbios, account)
+        if not text:
+            return None
+        try:
+            return CredentialSpec.parse(json.loads(text))
+        except ValueError as error:
+            raise ConfigError(f"invalid GMSA credential spec: {error}") from None

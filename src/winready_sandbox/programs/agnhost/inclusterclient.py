@@ -1,0 +1,111 @@
+"""`agnhost inclusterclient`: polls the API server with the pod's own token, over real TLS, through its network."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import ssl
+
+from winready_sandbox.machine.errors import FileError
+from winready_sandbox.machine.process import Process
+from winready_sandbox.network.endpoint import NetworkError, TimedOut
+from winready_sandbox.programs import http1
+from winready_sandbox.programs.agnhost import cobra, golang
+from winready_sandbox.programs.agnhost.golang import klog
+from winready_sandbox.programs.net import TlsStream, client_tls, endpoint_of, join_host_port
+
+DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
+TOKEN_PERIOD = 60.0
+"""How long client-go trusts a token that it read."""
+CONNECT_TIMEOUT = 30.0
+
+
+class CallFailed(Exception):
+    """One call that failed, in client-go's words."""
+
+
+async def main(process: Process, arguments: list[str]) -> int:
+    """Poll until killed."""
+    flags = cobra.parse(arguments, {"poll-interval": ("int", 30)})
+    cobra.no_more_than(flags, 0)
+    klog(process, "started", source="main.go:61")
+    host, port = process.env.get("KUBERNETES_SERVICE_HOST", ""), process.env.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        missing = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
+        return golang.fatal(process, f"err: unable to load in-cluster configuration, {missing}")
+    try:
+        client = _Client(process, host, int(port))
+    except FileError as error:
+        return golang.fatal(process, f"err: {golang.open_error(process, f'{DIRECTORY}/token', error)}")
+    clock = process.container.clock
+    while True:
+        await clock.sleep(flags.number("poll-interval"))
+        klog(process, "calling /healthz", source="main.go:79")
+        try:
+            await client.get("/healthz")
+        except CallFailed as error:
+            klog(process, "status=failed", level="E", source="main.go:82")
+            klog(process, f"error checking /healthz: {error}\n", level="E", source="main.go:83")
+
+
+class _Client:
+    """The in-cluster client: its token file is read again every minute."""
+
+    def __init__(self, process: Process, host: str, port: int) -> None:
+        self._process = process
+        self._host, self._port = host, port
+        self._token = self._read("token").strip()
+        self._read_at = process.container.clock.now()
+
+    def _read(self, name: str) -> str:
+        files = self._process.files
+        return files.read(f"{DIRECTORY}/{name}", who=self._process.identity).decode("ascii", "replace")
+
+    def _current_token(self) -> str:
+        now = self._process.container.clock.now()
+        if now - self._read_at >= TOKEN_PERIOD:
+            try:
+                self._token, self._read_at = self._read("token").strip(), now
+            except FileError:
+                klog(self._process, "Unable to rotate token", level="E", source="token_source.go:152")
+        return self._token
+
+    async def get(self, path: str) -> bytes:
+        """One call; raises `CallFailed`."""
+        process, url = self._process, f"https://{join_host_port(self._host, self._port)}"
+        header = f"Bearer {self._current_token()}"
+        digest = hashlib.sha256(f"salt|{header}".encode()).digest()
+        shown = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        klog(process, f"authz_header={shown}", source="main.go:99")
+        prefix = f'Get "{url}{path}": '
+        try:
+            context = client_tls(verify=True, authorities=self._read("ca.crt"))
+            connection = await endpoint_of(process).connect(self._host, self._port, timeout=CONNECT_TIMEOUT)
+        except (FileError, ssl.SSLError) as error:
+            raise CallFailed(f"{prefix}tls: failed to verify certificate: {error}") from None
+        except TimedOut:
+            raise CallFailed(f"{prefix}dial tcp {join_host_port(self._host, self._port)}: i/o timeout") from None
+        except NetworkError as error:
+            raise CallFailed(prefix + golang.dial_error(process, error, self._host, self._port)) from None
+        stream = TlsStream(connection, context, server_name=self._host)
+        try:
+            await stream.handshake()
+            headers = [("Host", join_host_port(self._host, self._port)), ("Accept", "application/json, */*")]
+            headers += [("Authorization", header), ("User-Agent", "agnhost/v1.36"), ("Connection", "close")]
+            stream.write(http1.request_bytes("GET", path, headers))
+            answer = await http1.read_answer(stream)
+        except ssl.SSLCertVerificationError as error:
+            raise CallFailed(f"{prefix}tls: failed to verify certificate: x509: {error.verify_message}") from None
+        except (ssl.SSLError, EOFError, http1.BadAnswer, asyncio.IncompleteReadError):
+            raise CallFailed(f"{prefix}EOF") from None
+        finally:
+            stream.close()
+        if answer is None:
+            raise CallFailed(f"{prefix}EOF")
+        if answer.status != 200:
+            text = {401: "Unauthorized", 403: f'forbidden: cannot get path "{path}"'}.get(answer.status)
+            raise CallFailed(
+                text or f"the server responded with the status code {answer.status} but did not return more"
+            )
+        return answer.body

@@ -1,0 +1,249 @@
+"""agnhost's small tools: what a container sees of its names, arguments, files and resources."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+
+from winready_sandbox.machine.errors import FileError
+from winready_sandbox.machine.process import Process
+from winready_sandbox.machine.tree import Directory, File, Symlink
+from winready_sandbox.programs.agnhost import cobra, golang
+from winready_sandbox.programs.agnhost.golang import klog
+from winready_sandbox.programs.net import HOSTS_FILE, endpoint_of
+
+_QUANTITY = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+NEW_FILE = b"mount-tester new file\n"
+
+
+async def pause(process: Process, arguments: list[str]) -> int:
+    """Do nothing until told to stop; SIGTERM ends it with 2."""
+    cobra.no_more_than(cobra.parse(arguments, {}), 0)
+    process.out("Paused\n")
+    await process.stop_requested.wait()
+    return 2
+
+
+async def entrypoint_tester(process: Process, _arguments: list[str]) -> int:
+    """Print all arguments."""
+    process.out(f"[{' '.join(process.argv)}]\n")
+    return 0
+
+
+async def nonewprivs(process: Process, _arguments: list[str]) -> int:
+    """Print the effective user."""
+    uid = process.identity.uid if process.identity is not None and not process.windows else -1
+    process.out(f"Effective uid: {uid}\n")
+    return 0
+
+
+async def etc_hosts(process: Process, _arguments: list[str]) -> int:
+    """Print the hosts file."""
+    path = HOSTS_FILE[process.container.os]
+    try:
+        process.out(process.files.read(path, who=process.identity).decode("utf-8", "replace") + "\n")
+    except FileError as error:
+        process.err(f"panic: {golang.open_error(process, path, error)}\n")
+        return 2
+    return 0
+
+
+def _resolv_conf(process: Process, keyword: str) -> list[str] | None:
+    try:
+        lines = process.files.read("/etc/resolv.conf", who=process.identity).decode("utf-8", "replace").splitlines()
+    except FileError:
+        lines = endpoint_of(process).dns.resolv_conf().splitlines()
+    return next((line.split(" ")[1:] for line in lines if line.startswith(keyword)), None)
+
+
+async def dns_suffix(process: Process, _arguments: list[str]) -> int:
+    """Print the search list: resolv.conf on Linux, the interfaces' settings on Windows."""
+    if process.windows:
+        process.out(",".join(endpoint_of(process).dns.searches) + "\n")
+        return 0
+    return _print_or_panic(process, _resolv_conf(process, "search"))
+
+
+async def dns_server_list(process: Process, _arguments: list[str]) -> int:
+    """Print the nameservers; on Linux only the first line counts."""
+    if process.windows:
+        process.out(",".join(endpoint_of(process).dns.nameservers) + "\n")
+        return 0
+    return _print_or_panic(process, _resolv_conf(process, "nameserver"))
+
+
+def _print_or_panic(process: Process, values: list[str] | None) -> int:
+    if values is None:
+        process.err("panic: Could not find DNS search list!\n\ngoroutine 1 [running]:\n")
+        return 2
+    process.out(",".join(values) + "\n")
+    return 0
+
+
+async def logs_generator(process: Process, arguments: list[str]) -> int:
+    """Write so many lines, evenly over a time."""
+    known: dict[str, tuple[cobra.Kind, cobra.Value]] = {
+        "log-lines-total": ("int", 0),
+        "run-duration": ("duration", 0.0),
+    }
+    flags = cobra.parse(arguments, known, {"t": "log-lines-total", "d": "run-duration"})
+    total, seconds = flags.number("log-lines-total"), flags.seconds("run-duration")
+    if total <= 0 or seconds <= 0:
+        what = f"total number of lines: {total}" if total <= 0 else "duration: 0s"
+        klog(process, f"Invalid {what}", level="F", source="logs_generator.go:71")
+        return 255
+    for number in range(total):
+        method, namespace = random.choice(("GET", "POST", "PUT")), random.choice(("kube-system", "default", "ns"))
+        name = "".join(random.choices("bcdfghjklmnpqrstvwxz2456789", k=random.randint(3, 4)))
+        line = f"{number} {method} /api/v1/namespaces/{namespace}/pods/{name} {random.randint(200, 599)}"
+        klog(process, line, source="logs_generator.go:90")
+        await process.container.clock.sleep(seconds / total)
+    return 0
+
+
+async def stress(process: Process, arguments: list[str]) -> int:
+    """Use memory and processors; fact 1.2: it opens /dev/zero first, so it always dies on Windows."""
+    known: dict[str, tuple[cobra.Kind, cobra.Value]] = {
+        "mem-total": ("string", "0"),
+        "mem-alloc-size": ("string", "4Ki"),
+        "mem-alloc-sleep": ("duration", 0.001),
+        "cpus": ("int", 0),
+    }
+    flags = cobra.parse(arguments, known)
+    total, step = _quantity(flags.text("mem-total")), _quantity(flags.text("mem-alloc-size"))
+    shown = f'"{flags.text("mem-total")}" memory, in "{flags.text("mem-alloc-size")}" chunks'
+    pause_between = flags.seconds("mem-alloc-sleep")
+    text = f"Allocating {shown}, with a {pause_between * 1000:g}ms sleep between allocations"
+    klog(process, text, source="stress.go:67")
+    if not process.files.exists("/dev/zero"):
+        klog(process, "failed to open /dev/zero", level="F", source="stress.go:77")
+        return 255
+    for _ in range(flags.number("cpus")):
+        klog(process, "Spawning a thread to consume CPU", source="stress.go:80")
+    process.cpu_demand(process.cores + flags.number("cpus"))
+    # Steps below a megabyte are taken together: the same growth over time at a fraction of the wake-ups.
+    batch = max(1, 2**20 // step) if step else 1
+    taken = 0
+    while step and taken + step <= total:
+        count = min(batch, (total - taken) // step)
+        process.allocate(count * step)
+        taken += count * step
+        await process.container.clock.sleep(count * pause_between)
+    klog(process, f'Allocated "{flags.text("mem-total")}" memory', source="stress.go:70")
+    await asyncio.Event().wait()
+    return 0
+
+
+def _quantity(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|k|M|G|)", text)
+    if found is None:
+        raise cobra.UsageError(f"cannot parse '{text}': quantities must match the regular expression")
+    return int(float(found[1]) * _QUANTITY[found[2]])
+
+
+async def mounttest(process: Process, arguments: list[str]) -> int:
+    """Create files and tell about them, in agnhost's fixed order."""
+    paths = ("fs_type", "file_mode", "file_perm", "file_owner", "file_content", "file_content_in_loop")
+    modes = ("new_file_0644", "new_file_0666", "new_file_0660", "new_file_0777")
+    known: dict[str, tuple[cobra.Kind, cobra.Value]] = dict.fromkeys((*paths, *modes), ("string", ""))
+    known |= {"retry_time": ("int", 180), "break_on_expected_content": ("bool", True)}
+    flags = cobra.parse(arguments, known)
+    cobra.no_more_than(flags, 0)
+    tester = _MountTest(process)
+    good = tester.fs_type(flags.text("fs_type"))
+    for name in modes:
+        good = tester.new_file(flags.text(name), int(name[-4:], 8)) and good
+    for name in ("file_mode", "file_perm", "file_owner"):
+        good = tester.describe(name, flags.text(name)) and good
+    good = tester.content(flags.text("file_content")) and good
+    loop = flags.text("file_content_in_loop")
+    good = (
+        await tester.content_in_loop(loop, flags.number("retry_time"), flags.on("break_on_expected_content")) and good
+    )
+    return 0 if good else 1
+
+
+class _MountTest:
+    """The single tests of mounttest; each tells whether it worked, and an empty path is nothing to do."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def fs_type(self, path: str) -> bool:
+        if not path or self._process.windows:
+            return True
+        if not self._process.files.exists(path):
+            self._process.out(f'error from statfs("{path}"): no such file or directory\n')
+            return False
+        self._process.out(f'mount type of "{path}": ext2/ext3\n')
+        return True
+
+    def new_file(self, path: str, mode: int) -> bool:
+        if not path:
+            return True
+        files, who = self._process.files, self._process.identity
+        try:
+            files.write(path, NEW_FILE, who=who)
+            if not self._process.windows:
+                files.change(path).mode = mode
+        except FileError as error:
+            text = golang.open_error(self._process, path, error)
+            self._process.out(f'error writing new file "{path}": {text}\n')
+            return False
+        return self.content(path)
+
+    def content(self, path: str) -> bool:
+        if not path:
+            return True
+        try:
+            text = self._process.files.read(path, who=self._process.identity).decode("utf-8", "replace")
+        except FileError as error:
+            reason = golang.open_error(self._process, path, error)
+            self._process.out(f'error reading file content for "{path}": {reason}\n')
+            return False
+        self._process.out(f'content of file "{path}": {text}\n')
+        return True
+
+    def describe(self, what: str, path: str) -> bool:
+        if not path:
+            return True
+        try:
+            node = self._process.files.node(path, who=self._process.identity)
+        except FileError as error:
+            self._process.out(f'error from Stat("{path}"): {golang.open_error(self._process, path, error)}\n')
+            return False
+        bits = "".join(letter if node.mode >> (8 - i) & 1 else "-" for i, letter in enumerate("rwxrwxrwx"))
+        sticky = "t" if node.mode & 0o1000 else ""
+        kind = "d" if isinstance(node, Directory) else "L" if isinstance(node, Symlink) else ""
+        match what:
+            case "file_mode":
+                self._process.out(f'mode of file "{path}": {kind + sticky or "-"}{bits}\n')
+            case "file_perm":
+                self._process.out(f'perms of file "{path}": -{bits}\n')
+            case "file_owner" if not self._process.windows:
+                uid, gid = (node.uid, node.gid) if isinstance(node, File | Directory) else (0, 0)
+                self._process.out(f'owner UID of "{path}": {uid}\nowner GID of "{path}": {gid}\n')
+        return True
+
+    async def content_in_loop(self, path: str, seconds: int, stop_when_expected: bool) -> bool:
+        if not path:
+            return True
+        clock = self._process.container.clock
+        deadline, good = clock.now() + seconds, True
+        while clock.now() < deadline:
+            try:
+                data = self._process.files.read(path, who=self._process.identity)
+            except FileError as error:
+                reason = golang.open_error(self._process, path, error)
+                self._process.out(f"Error reading file {path}: {reason}, retrying\n")
+                good = False
+            else:
+                good = True
+                self._process.out(f'content of file "{path}": {data.decode("utf-8", "replace")}\n')
+                if stop_when_expected and data == NEW_FILE:
+                    break
+                if stop_when_expected:
+                    self._process.out(f"Unexpected content. Expected: {NEW_FILE.decode()}. Retrying")
+            await clock.sleep(2)
+        return good

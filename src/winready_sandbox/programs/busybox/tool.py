@@ -1,0 +1,109 @@
+"""What every applet needs: options, input from files or standard input, messages in busybox's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+from winready_sandbox.machine.errors import FileError
+from winready_sandbox.machine.process import Exit, Process
+
+Applet = Callable[["Tool"], Awaitable[int]]
+
+
+class Tool:
+    """One call of an applet."""
+
+    def __init__(self, process: Process, name: str, arguments: Sequence[str]) -> None:
+        self.process = process
+        self.name = name
+        self.arguments = list(arguments)
+        self.files = process.files
+        self.who = process.identity
+        self.cwd = process.cwd
+        self.flags: dict[str, str] = {}
+        self.failed = False
+
+    def options(self, letters: str, long: dict[str, str] | None = None) -> list[str]:
+        """Take options off; letters followed by `:` have a value. Returns the operands."""
+        operands: list[str] = []
+        rest = list(self.arguments)
+        while rest:
+            word = rest.pop(0)
+            if word == "--":
+                operands += rest
+                break
+            if word.startswith("--") and len(word) > 2:
+                name, _, value = word[2:].partition("=")
+                letter = (long or {}).get(name)
+                if letter is None:
+                    self.usage(f"unrecognized option: {name}")
+                self.flags[str(letter)] = value or (rest.pop(0) if f"{letter}:" in letters and rest else "")
+            elif word.startswith("-") and len(word) > 1 and not re.fullmatch(r"-\d+", word):
+                self._short(word[1:], letters, rest)
+            else:
+                operands.append(word)
+        return operands
+
+    def _short(self, text: str, letters: str, rest: list[str]) -> None:
+        while text:
+            letter, text = text[0], text[1:]
+            if letter not in letters.replace(":", ""):
+                self.usage(
+                    f"invalid option -- '{letter}'" if self.process.windows else f"unrecognized option: {letter}"
+                )
+            if f"{letter}:" in letters:
+                if not text and not rest:
+                    self.usage(f"option requires an argument: {letter}")
+                self.flags[letter] = text or rest.pop(0)
+                return
+            self.flags[letter] = ""
+
+    def usage(self, text: str) -> None:
+        """A wrong call."""
+        self.process.err(f"{self.name}: {text}\n")
+        raise Exit(1)
+
+    def out(self, text: str) -> None:
+        """Write a text to standard output."""
+        self.process.out(text)
+
+    def fail(self, text: str) -> None:
+        """Report a problem and remember it for the exit code."""
+        self.process.err(f"{self.name}: {text}\n")
+        self.failed = True
+
+    async def data(self, name: str) -> bytes | None:
+        """A file's bytes (`-` is standard input), or None after a message."""
+        if name == "-":
+            return await self.process.stdin.read_all()
+        try:
+            return self.files.read(name, self.cwd, who=self.who)
+        except FileError as error:
+            plain = self.name in ("grep", "sed", "sort", "wc", "head", "tail", "cut")
+            self.fail(f"{name}: {error.linux}" if plain else f"can't open '{name}': {error.linux}")
+            return None
+
+    async def text(self, names: Sequence[str]) -> str:
+        """All inputs as one text."""
+        parts = [await self.data(name) for name in names or ["-"]]
+        return b"".join(part for part in parts if part is not None).decode("utf-8", "surrogateescape")
+
+    async def lines(self, names: Sequence[str]) -> list[str]:
+        """All inputs as lines without their ends."""
+        text = await self.text(names)
+        lines = text.split("\n")
+        return lines[:-1] if lines and lines[-1] == "" else lines
+
+    @property
+    def code(self) -> int:
+        """The exit code so far."""
+        return 1 if self.failed else 0
+
+
+def duration(text: str) -> float:
+    """`5`, `0.5`, `2m`."""
+    match = re.fullmatch(r"(\d*\.?\d+)([smhd]?)", text)
+    if not match:
+        raise ValueError(text)
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]

@@ -1,0 +1,53 @@
+"""Loops of simulated scripts take simulated time, so that a script that never ends does not stop the sandbox.
+
+Every few hundred steps without a pause count as computing: the container is charged for it, and the event
+loop gets to run everybody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from winready_sandbox.machine.process import Process
+
+STEPS = 400
+SLICE = 0.05
+LONGEST = 4
+"""Slices: a script that goes on and on is let go on more and more rarely, which nobody sees but the host."""
+ENDLESS, FEW = 40, 20
+"""After so many slices a script seems to have no end; then it makes only a few steps in each."""
+LINGER = 0.5
+"""Wall seconds after a slice in which the script still counts as computing: it is, however slowly the host lets it."""
+
+
+class Pace:
+    """Counts the steps of one interpreter."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._steps = 0
+        self._slices = 0
+        self._computing: asyncio.TimerHandle | None = None
+
+    async def step(self) -> None:
+        """One step; now and then it takes time."""
+        self._steps += 1
+        if self._steps % (STEPS if self._slices < ENDLESS else FEW) == 0:
+            self._slices += 1
+            self._compute()
+            await asyncio.sleep(SLICE * min(self._slices, LONGEST))
+            self._compute()
+        elif self._steps % 20 == 0:
+            await asyncio.sleep(0)
+
+    def _compute(self) -> None:
+        if self._computing is None:
+            self._process.cpu_demand(self._process.cores + 1)
+        else:
+            self._computing.cancel()
+        self._computing = asyncio.get_running_loop().call_later(LINGER, self._rest)
+
+    def _rest(self) -> None:
+        self._computing = None
+        if self._process.cores >= 1:
+            self._process.cpu_demand(self._process.cores - 1)

@@ -1,0 +1,240 @@
+"""Cmdlets on the node itself, for HostProcess containers: host networking, firewall, Defender, local groups."""
+
+from __future__ import annotations
+
+import fnmatch
+import uuid
+
+from winready_sandbox.machine.windows_host import FirewallRule
+from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
+from winready_sandbox.programs.powershell.values import PSObject, as_list, to_text
+
+
+def _may_change(call: Invocation) -> bool:
+    who = call.session.process.identity
+    if who is None or who.administrator:
+        return True
+    call.error("Access is denied.", "UnauthorizedAccess", "PermissionDenied")
+    return False
+
+
+def _hns_answers(call: Invocation) -> bool:
+    if not call.session.process.container.machine.defects.hns_down:
+        return True
+    call.error("The RPC server is unavailable.", "HNS failed with error", "ResourceUnavailable")
+    return False
+
+
+async def get_hns_network(call: Invocation) -> None:
+    """Networks of the Host Networking Service."""
+    if not _hns_answers(call):
+        return
+    for network in call.session.process.container.machine.windows_host.hns.networks:
+        values = {
+            "ID": network.id,
+            "Name": network.name,
+            "Type": network.type,
+            "State": 1,
+            "Subnets": [PSObject("Subnet", {"AddressPrefix": network.subnet, "GatewayAddress": network.gateway})],
+        }
+        call.emit(PSObject("System.Management.Automation.PSCustomObject", values))
+
+
+async def get_hns_endpoint(call: Invocation) -> None:
+    """Endpoints of the containers on this node."""
+    if not _hns_answers(call):
+        return
+    machine = call.session.process.container.machine
+    networks = machine.windows_host.hns.networks
+    seen: set[str] = set()
+    for container in machine.containers.values():
+        if container.host_process or container.endpoint is None or container.endpoint.addresses[0] in seen:
+            continue
+        address = container.endpoint.addresses[0]
+        seen.add(address)
+        values = {
+            "ID": str(uuid.uuid5(uuid.NAMESPACE_DNS, address)).upper(),
+            "Name": f"Ethernet_{address}",
+            "IPAddress": address,
+            "VirtualNetworkName": networks[0].name if networks else "",
+            "Type": networks[0].type if networks else "",
+        }
+        call.emit(PSObject("System.Management.Automation.PSCustomObject", values))
+
+
+async def get_hns_namespace(call: Invocation) -> None:
+    """Network namespaces: one per pod, and those made by hand."""
+    if not _hns_answers(call):
+        return
+    machine = call.session.process.container.machine
+    pods = [
+        str(uuid.uuid5(uuid.NAMESPACE_OID, container.endpoint.addresses[0]))
+        for container in machine.containers.values()
+        if container.endpoint is not None and not container.host_process
+    ]
+    wanted = call.text("Id").lower()
+    for identifier in [*dict.fromkeys(pods), *machine.windows_host.hns.namespaces]:
+        if not wanted or identifier.lower() == wanted:
+            call.emit(
+                PSObject("System.Management.Automation.PSCustomObject", {"ID": identifier.upper(), "Type": "Guest"})
+            )
+
+
+async def remove_hns_namespace(call: Invocation) -> None:
+    """Delete a namespace that was made by hand."""
+    if not _hns_answers(call):
+        return
+    namespaces = call.session.process.container.machine.windows_host.hns.namespaces
+    given = [
+        each.get("ID") if isinstance(each, PSObject) else each
+        for each in call.items("InputObjects") or as_list(call.get("Id"))
+    ]
+    for identifier in [to_text(each) for each in given]:
+        found = next((each for each in namespaces if each.lower() == identifier.lower()), None)
+        if found is None:
+            call.error("Element not found.", "HNS failed with error", "ObjectNotFound")
+        elif _may_change(call):
+            del namespaces[found]
+
+
+async def get_compute_process(call: Invocation) -> None:
+    """Compute systems: the containers of this node, and the virtual machines of isolated pods."""
+    machine = call.session.process.container.machine
+    systems = [(each.id, "Container") for each in machine.containers.values() if not each.host_process]
+    for identifier, kind in [*systems, *((each, "VirtualMachine") for each in sorted(machine.virtual_machines))]:
+        values = {"Id": identifier, "Type": kind, "Owner": "containerd-shim-runhcs-v1.exe", "State": "Running"}
+        call.emit(PSObject("Microsoft.HostCompute.ComputeProcess", values))
+
+
+async def get_mp_preference(call: Invocation) -> None:
+    """Settings of Microsoft Defender."""
+    defender = call.session.process.container.host.defender
+    if not defender.running:
+        call.error("The extrinsic Method could not be executed.", "MI RESULT 16", "MetadataError")
+        return
+    bare = call.session.process.container.machine.defects.defender_exclusions_missing
+    values = {
+        "ExclusionPath": None if bare else list(defender.exclusion_paths) or None,
+        "ExclusionProcess": None if bare else list(defender.exclusion_processes) or None,
+        "ExclusionExtension": None,
+        "DisableRealtimeMonitoring": False,
+    }
+    call.emit(
+        PSObject(
+            "Microsoft.Management.Infrastructure.CimInstance#root/Microsoft/Windows/Defender/MSFT_MpPreference", values
+        )
+    )
+
+
+async def get_mp_status(call: Invocation) -> None:
+    """Is Microsoft Defender at work?"""
+    running = call.session.process.container.host.defender.running
+    values = {"AMServiceEnabled": running, "AntivirusEnabled": running, "RealTimeProtectionEnabled": running}
+    call.emit(PSObject("MSFT_MpComputerStatus", values))
+
+
+def _rule(rule: FirewallRule) -> PSObject:
+    values = {
+        "Name": rule.name,
+        "DisplayName": rule.display_name,
+        "Enabled": rule.enabled,
+        "Direction": rule.direction,
+        "Action": rule.action,
+        "Protocol": rule.protocol,
+        "LocalPort": rule.local_port,
+    }
+    return PSObject("MSFT_NetFirewallRule", values)
+
+
+async def get_firewall_rule(call: Invocation) -> None:
+    """Rules of the Windows firewall."""
+    rules = call.session.process.container.host.firewall
+    name = (call.text("DisplayName") or call.text("Name") or "*").lower()
+    by_display = call.get("DisplayName") is not None
+    found = [
+        each for each in rules if fnmatch.fnmatchcase((each.display_name if by_display else each.name).lower(), name)
+    ]
+    if not found and "*" not in name:
+        field = "DisplayName" if by_display else "InstanceID"
+        call.error(
+            f"No MSFT_NetFirewallRule objects found with property '{field}' equal to '{name}'.",
+            "CmdletizationQuery_NotFound",
+            "ObjectNotFound",
+        )
+    for each in found:
+        call.emit(_rule(each))
+
+
+async def new_firewall_rule(call: Invocation) -> None:
+    """Add a rule."""
+    if not _may_change(call):
+        return
+    name = call.text("Name") or str(uuid.uuid4())
+    rule = FirewallRule(
+        name,
+        call.text("DisplayName", name),
+        call.text("Direction", "Inbound"),
+        call.text("Action", "Allow"),
+        protocol=call.text("Protocol", "Any"),
+        local_port=call.text("LocalPort", "Any"),
+    )
+    call.session.process.container.host.firewall.append(rule)
+    call.emit(_rule(rule))
+
+
+async def remove_firewall_rule(call: Invocation) -> None:
+    """Remove rules."""
+    rules = call.session.process.container.host.firewall
+    names = [to_text(each.get("Name")) for each in call.inputs or [] if isinstance(each, PSObject)]
+    names += [to_text(each) for each in [*as_list(call.get("Name")), *as_list(call.get("DisplayName"))]]
+    if _may_change(call):
+        rules[:] = [each for each in rules if each.name not in names and each.display_name not in names]
+
+
+async def local_group(call: Invocation) -> None:
+    """Local groups: list, make, remove."""
+    host = call.session.process.container.host
+    name = call.text("Name")
+    if call.name == "Get-LocalGroup":
+        found = [group for group in host.groups if not name or group.lower() == name.lower()]
+        if not found:
+            call.error(f"Group {name} was not found.", "GroupNotFound", "ObjectNotFound")
+        for group in found:
+            call.emit(PSObject("Microsoft.PowerShell.Commands.LocalGroup", {"Name": group, "Description": ""}))
+    elif _may_change(call):
+        if call.name == "New-LocalGroup":
+            host.groups[name] = []
+        elif (true_name := host.group(name)) is not None:
+            del host.groups[true_name]
+        else:
+            call.error(f"Group {name} was not found.", "GroupNotFound", "ObjectNotFound")
+
+
+_RULE = (
+    "DisplayName",
+    "Direction",
+    "Action",
+    "Protocol",
+    "LocalPort",
+    "Profile",
+    "RemoteAddress",
+    "Program",
+    "IcmpType",
+    "Enabled",
+)
+
+CMDLETS = [
+    Cmdlet("Get-HnsNetwork", get_hns_network, ("Id",), ("Detailed",), host_only=True),
+    Cmdlet("Get-HnsEndpoint", get_hns_endpoint, ("Id",), host_only=True),
+    Cmdlet("Get-HnsNamespace", get_hns_namespace, ("Id",), host_only=True),
+    Cmdlet("Remove-HnsNamespace", remove_hns_namespace, ("InputObjects",), (), ("Id",), host_only=True),
+    Cmdlet("Get-ComputeProcess", get_compute_process, ("Id",), host_only=True),
+    Cmdlet("Get-MpPreference", get_mp_preference, host_only=True),
+    Cmdlet("Get-MpComputerStatus", get_mp_status, host_only=True),
+    Cmdlet("Get-NetFirewallRule", get_firewall_rule, ("Name",), (), _RULE, host_only=True),
+    Cmdlet("New-NetFirewallRule", new_firewall_rule, ("Name",), (), _RULE, host_only=True),
+    Cmdlet("Remove-NetFirewallRule", remove_firewall_rule, ("Name",), (), ("DisplayName",), host_only=True),
+    Cmdlet("Get-LocalGroup", local_group, ("Name",), desktop_only=True),
+    Cmdlet("New-LocalGroup", local_group, ("Name",), (), ("Description",), desktop_only=True),
+    Cmdlet("Remove-LocalGroup", local_group, ("Name",), desktop_only=True),
+]

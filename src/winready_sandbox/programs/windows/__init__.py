@@ -1,0 +1,14 @@
+"""Tools that come with Windows."""
+
+from __future__ import annotations
+
+from winready_sandbox.machine.process import Program
+from winready_sandbox.programs.windows import administration, host, network, system, text
+
+WINDOWS_PROGRAMS: dict[str, Program] = {
+    **text.PROGRAMS,
+    **system.PROGRAMS,
+    **administration.PROGRAMS,
+    **network.PROGRAMS,
+    **host.PROGRAMS,
+}

@@ -1,0 +1,221 @@
+"""net, sc, reg, icacls, nltest."""
+
+from __future__ import annotations
+
+import itertools
+
+from winready_sandbox.machine.errors import FileError
+from winready_sandbox.machine.process import Process, Program
+
+_DENIED = "System error 5 has occurred.\r\n\r\nAccess is denied.\r\n\r\n"
+_DONE = "The command completed successfully.\r\n\r\n"
+
+
+def _administrator(process: Process) -> bool:
+    return process.identity is None or process.identity.administrator
+
+
+async def net(process: Process) -> int:
+    """`net localgroup`, `net user`, `net start`, `net use`."""
+    words = process.argv[1:]
+    action = words[0].lower() if words else ""
+    if action == "localgroup":
+        return _local_group(process, words[1:])
+    if action == "user":
+        process.out(f"\r\nUser accounts for \\\\{process.container.computer_name}\r\n\r\n{'-' * 79}\r\n")
+        process.out(f"Administrator            DefaultAccount           Guest\r\n{_DONE}")
+        return 0
+    if action == "start":
+        process.out("These Windows services are started:\r\n\r\n")
+        running = [each.display_name for each in process.container.host.services if each.state == "Running"]
+        process.out("".join(f"   {name}\r\n" for name in sorted(running)) + f"\r\n{_DONE}")
+        return 0
+    if action == "use":
+        return _use(process, words[1:])
+    process.err("The syntax of this command is:\r\n\r\nNET\r\n    [ LOCALGROUP | START | USE | USER ]\r\n")
+    return 1
+
+
+def _local_group(process: Process, words: list[str]) -> int:
+    host = process.container.host
+    names = [word for word in words if not word.startswith("/")]
+    switches = {word.lower() for word in words if word.startswith("/")}
+    if not names:
+        process.out(f"\r\nAliases for \\\\{process.container.computer_name}\r\n\r\n{'-' * 79}\r\n")
+        process.out("".join(f"*{group}\r\n" for group in sorted(host.groups)) + _DONE)
+        return 0
+    group = host.group(names[0])
+    if switches and not _administrator(process):
+        process.err(_DENIED)
+        return 2
+    if "/add" in switches and len(names) == 1:
+        if group is not None:
+            process.err("System error 1379 has occurred.\r\n\r\nThe specified local group already exists.\r\n\r\n")
+            return 2
+        host.groups[names[0]] = []
+    elif group is None:
+        process.err("System error 1376 has occurred.\r\n\r\nThe specified local group does not exist.\r\n\r\n")
+        return 2
+    elif "/delete" in switches and len(names) == 1:
+        del host.groups[group]
+    elif "/add" in switches:
+        host.groups[group] += names[1:]
+    elif "/delete" in switches:
+        host.groups[group] = [member for member in host.groups[group] if member not in names[1:]]
+    else:
+        process.out(f"Alias name     {group}\r\nComment        \r\n\r\nMembers\r\n\r\n{'-' * 79}\r\n")
+        process.out("".join(f"{member}\r\n" for member in host.groups[group]))
+    process.out(_DONE)
+    return 0
+
+
+def _use(process: Process, words: list[str]) -> int:
+    shares = [word for word in words if word.startswith("\\\\")]
+    if not shares:
+        process.out("New connections will be remembered.\r\n\r\nThere are no entries in the list.\r\n\r\n")
+        return 0
+    try:
+        process.files.list(shares[0], who=process.identity)
+    except FileError as error:
+        process.err(f"System error {error.code} has occurred.\r\n\r\n{error.windows}\r\n\r\n")
+        return 2
+    process.out(_DONE)
+    return 0
+
+
+async def sc(process: Process) -> int:
+    """Ask about services."""
+    words = [word for word in process.argv[1:] if not word.startswith("\\\\")]
+    action = words[0].lower() if words else ""
+    services = process.container.host.services
+    if action in ("query", "queryex", "qc") and len(words) > 1:
+        services = [each for each in services if each.name.lower() == words[1].lower()]
+        if not services:
+            shown = "EnumQueryServicesStatus" if action != "qc" else "OpenService"
+            process.out(f"[SC] {shown}:OpenService FAILED 1060:\r\n\r\n")
+            process.out("The specified service does not exist as an installed service.\r\n\r\n")
+            return 1060
+    elif action not in ("query", "queryex"):
+        process.out("DESCRIPTION:\r\n        SC is a command line program used for communicating with the\r\n")
+        return 1639
+    for each in services:
+        process.out(f"\r\nSERVICE_NAME: {each.name} \r\n")
+        if action == "qc":
+            process.out(f"        BINARY_PATH_NAME   : {each.path}\r\n        SERVICE_START_NAME : {each.account}\r\n")
+            continue
+        number = 4 if each.state == "Running" else 1
+        process.out("        TYPE               : 10  WIN32_OWN_PROCESS  \r\n")
+        process.out(f"        STATE              : {number}  {each.state.upper()} \r\n")
+        process.out("        WIN32_EXIT_CODE    : 0  (0x0)\r\n        SERVICE_EXIT_CODE  : 0  (0x0)\r\n")
+    return 0
+
+
+async def reg(process: Process) -> int:
+    """`reg query` and `reg add`."""
+    words = process.argv[1:]
+    if len(words) < 2:
+        process.err('ERROR: Invalid syntax.\r\nType "REG /?" for usage.\r\n')
+        return 1
+    action, path = words[0].lower(), words[1]
+    host = process.container.host
+    options = {flag.lower(): value for flag, value in itertools.pairwise(words) if flag.startswith("/")}
+    key = host.registry_key(path)
+    if action == "add":
+        if not _administrator(process):
+            process.err("ERROR: Access is denied.\r\n")
+            return 1
+        key = host.registry.setdefault(path.replace("HKEY_LOCAL_MACHINE", "HKLM"), {}) if key is None else key
+        if "/v" in options:
+            data = options.get("/d", "")
+            key[options["/v"]] = int(data, 0) if options.get("/t", "").upper() == "REG_DWORD" else data
+        process.out("The operation completed successfully.\r\n")
+        return 0
+    values = {} if key is None else key
+    if "/v" in options:
+        values = {name: value for name, value in values.items() if name.lower() == options["/v"].lower()}
+    if key is None or ("/v" in options and not values):
+        process.err("ERROR: The system was unable to find the specified registry key or value.\r\n")
+        return 1
+    process.out(f"\r\n{path.replace('HKLM', 'HKEY_LOCAL_MACHINE')}\r\n")
+    for name, value in values.items():
+        kind, shown = ("REG_DWORD", hex(value)) if isinstance(value, int) else ("REG_SZ", value)
+        process.out(f"    {name}    {kind}    {shown}\r\n")
+    process.out("\r\n")
+    return 0
+
+
+_RIGHTS = {"rwd": "(F)", "rd": "(RX,AD)", "r": "(RX)", "rw": "(M)"}
+
+
+async def icacls(process: Process) -> int:
+    """Access lists: show them, or `/grant name:rights`."""
+    words = process.argv[1:]
+    if not words:
+        return 87
+    try:
+        place = process.files.find(words[0], process.cwd, who=process.identity)
+        if place.node is None:
+            raise FileNotFoundError
+        lowered = [word.lower() for word in words]
+        if "/grant" in lowered:
+            node = process.files.change(words[0], process.cwd, who=process.identity)
+            name, _, rights = words[lowered.index("/grant") + 1].partition(":")
+            full = any(letter in rights.upper() for letter in ("F", "M", "W"))
+            group = name.rpartition("\\")[2]
+            node.acl = {**place.acl, group: "rwd" if full else "r"}
+            process.out(f"processed file: {words[0]}\r\n")
+        else:
+            for group, rights in place.acl.items():
+                owner = "NT AUTHORITY" if group in ("SYSTEM", "Authenticated Users") else "BUILTIN"
+                process.out(f"{words[0]} {owner}\\{group}:{_RIGHTS.get(rights, '(R)')}\r\n")
+    except FileNotFoundError:
+        process.err(f"{words[0]}: The system cannot find the file specified.\r\n")
+        process.out("Successfully processed 0 files; Failed processing 1 files\r\n")
+        return 2
+    except FileError as error:
+        process.err(f"{words[0]}: {error.windows}\r\n")
+        process.out("Successfully processed 0 files; Failed processing 1 files\r\n")
+        return error.code
+    process.out("Successfully processed 1 files; Failed processing 0 files\r\n")
+    return 0
+
+
+async def nltest(process: Process) -> int:
+    """The container's place in a domain, as its credential spec says."""
+    spec = process.container.credential_spec
+    domain = process.container.machine.domain
+    action = process.argv[1].lower() if len(process.argv) > 1 else ""
+    if action == "/parentdomain":
+        if spec is None:
+            process.err("Getting parent domain failed: Status = 1355 0x54b ERROR_NO_SUCH_DOMAIN\r\n")
+            return 1355
+        process.out(f"{spec.domain}. (1)\r\nThe command completed successfully\r\n")
+        return 0
+    if action.startswith(("/query", "/sc_query", "/sc_verify", "/sc_reset", "/dsgetdc")):
+        if spec is None:
+            process.err("I_NetLogonControl failed: Status = 1717 0x6b5 RPC_S_UNKNOWN_IF\r\n")
+            return 1717
+        reachable = (
+            domain is not None and domain.name.lower() == spec.domain.lower() and not domain.defects.controller_down
+        )
+        if domain is None or not reachable or spec.account not in domain.accounts:
+            process.out("Flags: 0\r\nTrusted DC Name \r\n")
+            process.out("Trusted DC Connection Status Status = 1311 0x51f ERROR_NO_LOGON_SERVERS\r\n")
+            process.out("The command completed successfully\r\n")
+            return 0
+        process.out(f"Flags: 30 HAS_IP  HAS_TIMESERV \r\nTrusted DC Name \\\\dc1.{domain.name} \r\n")
+        process.out(
+            "Trusted DC Connection Status Status = 0 0x0 NERR_Success\r\nThe command completed successfully\r\n"
+        )
+        return 0
+    process.out("Usage: nltest [/OPTIONS]\r\n")
+    return 1
+
+
+PROGRAMS: dict[str, Program] = {
+    "net.exe": net,
+    "sc.exe": sc,
+    "reg.exe": reg,
+    "icacls.exe": icacls,
+    "nltest.exe": nltest,
+}
