@@ -10,7 +10,6 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from report import samples
-from winready.engine.journal import Journal
 from winready.engine.outcomes import Outcome
 from winready.report.html import page as report
 
@@ -34,10 +33,10 @@ def runs(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "broken" / "run.json").write_bytes(b"{")
     for name in ("261104-100000-dddd", "261105-100000-eeee"):
         (tmp_path / name).mkdir()
-        with Journal(tmp_path / name) as journal:
+        with samples.written_journal(tmp_path / name) as journal:
             for event in samples.run_events(name, outcomes=OUTCOMES)[:18]:
-                journal.append(event)
-    with Journal(tmp_path / name):
+                journal.handle(event)
+    with samples.written_journal(tmp_path / name):
         yield tmp_path
 
 

@@ -11,7 +11,6 @@ from playwright.sync_api import Dialog, Page, expect
 
 from report import samples
 from winready.engine.journal import NAME as JOURNAL
-from winready.engine.journal import Journal
 
 DNS = "core.network.dns-internal"
 
@@ -55,18 +54,18 @@ def test_a_run_in_progress_moves_by_itself(page: Page, dashboard: str, tmp_path:
     folder = tmp_path / "261105-100000-eeee"
     folder.mkdir()
     happened = samples.run_events(folder.name, ids=[DNS, samples.CORE[0]], outcomes={DNS: "failed"})
-    with Journal(folder) as journal:
+    with samples.written_journal(folder) as journal:
         for event in happened[:3]:
-            journal.append(event)
+            journal.handle(event)
         page.goto(dashboard)
         page.click(f"text={folder.name}")
         expect(page.locator("tr[data-outcome=waiting]")).to_have_count(2)
         for event in happened[3:5]:
-            journal.append(event)
+            journal.handle(event)
         expect(page.locator("tr[data-outcome=failed]")).to_contain_text("N10 went wrong")
         expect(page.locator("#judged")).to_have_text("1 of 2 judged")
         for event in happened[5:]:
-            journal.append(event)
+            journal.handle(event)
         expect(page.locator("#state")).to_contain_text("Fail")
         expect(page.locator("#done")).to_be_visible()
 
@@ -86,9 +85,9 @@ def test_a_killed_run_stops_looking_live(page: Page, dashboard: str, tmp_path: P
     folder = tmp_path / "261105-100000-eeee"
     folder.mkdir()
     happened = samples.run_events(folder.name, ids=[DNS, samples.CORE[0]], outcomes={DNS: "failed"})
-    with Journal(folder) as journal:
+    with samples.written_journal(folder) as journal:
         for event in happened[:5]:
-            journal.append(event)
+            journal.handle(event)
         page.goto(f"{dashboard}runs/{folder.name}")
         expect(page.locator("#state")).to_have_text("is in progress")
         expect(page.locator("tr[data-outcome=waiting]")).to_have_count(1)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from winready.cli.proof import HEALTHY, _conformance, compare, selection
 from winready.cli.prove import prove
 from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
+from winready.engine.rules.conformance import judge_conformance
 from winready.report.record import Record
 from winready_sandbox.faults import ids as r
 from winready_sandbox.faults.table import find
@@ -75,9 +76,9 @@ def test_a_fault_is_proven_from_start_to_verdict() -> None:
 
 
 def test_linux_conformance_is_imported_from_a_result_that_shows_the_fault() -> None:
-    assert _conformance(FAULT).judged()[0] == "passed"
+    assert judge_conformance(_conformance(FAULT))[0] == "passed"
     broken = find("volumes.linux.updates-never-arrive")
-    outcome, reason = _conformance(broken).judged()
+    outcome, reason = judge_conformance(_conformance(broken))
     assert outcome == "failed"
     assert broken.conformance[0] in reason
 

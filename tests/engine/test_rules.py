@@ -5,44 +5,41 @@ from __future__ import annotations
 import io
 import tarfile
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from winready.checks.world import World
-from winready.cluster.client import Client
 from winready.cluster.evidence import Evidence, PodFact
-from winready.cluster.images import Used, repository
+from winready.cluster.images import repository
 from winready.cluster.inventory import Inventory, Node
-from winready.cluster.namespaces import Namespace
-from winready.cluster.settings import AGNHOST, PAUSE, Settings
+from winready.cluster.settings import AGNHOST, PAUSE
+from winready.engine.facts import Facts
 from winready.engine.outcomes import RequirementResult, RuleResult
-from winready.engine.rules import RuleOptions, judge_rules
-from winready.engine.rules.conformance import LEAST_TESTS, ConformanceError, read_conformance
+from winready.engine.rules import judge_rules
+from winready.engine.rules.conformance import LEAST_TESTS, ConformanceError, judge_conformance, read_conformance
+from winready.engine.terms import ImageSeen, Sights, Terms
 from winready.spec.builds import BuildList
 from winready.spec.loader import load_standard
 
 
-def scene(build: str, *used: Used) -> tuple[Inventory, World]:
-    nodes = [Node(name=f"w{n}", uid=f"u{n}", os="windows", build=build) for n in (1, 2)]
-    inventory = Inventory(server="https://x", version="v1.36.0", nodes=nodes, features={}, missing={})
-    world = World(cast(Client, None), inventory, Settings("r1"), ["w1", "w2"], [])
-    namespace = Namespace(world.client, world.settings, "ns", world.nodes)
-    namespace.images.update(used)
-    world._namespaces["fx"] = namespace
-    return inventory, world
+def used(pod: str, node: str, image: str, digest: str) -> ImageSeen:
+    return ImageSeen(pod=f"ns/{pod}", node=node, image=image, digest=digest)
 
 
 def judged(
-    rule: str, *used: Used, build: str = "10.0.20348", said: str = "", chosen: BuildList = "published"
+    rule: str, *images: ImageSeen, build: str = "10.0.20348", said: str = "", chosen: BuildList = "published"
 ) -> RuleResult:
     pods = [PodFact(namespace="ns", name="p", uid="p", node="w1", os="windows", build=said, node_build=build)]
     result = RequirementResult(
         id="x", category="c", level="core", outcome="passed", reason="", evidence=Evidence(pods=pods)
     )
-    options = RuleOptions(windows_builds=chosen)
-    results = judge_rules(load_standard(), *scene(build, *used), [result], options)
-    return next(item for item in results if item.id == rule)
+    nodes = [Node(name=f"w{n}", uid=f"u{n}", os="windows", build=build) for n in (1, 2)]
+    facts = Facts(
+        terms=Terms(windows_builds=chosen).stated([repository(AGNHOST), repository(PAUSE)]),
+        inventory=Inventory(server="https://x", version="v1.36.0", nodes=nodes, features={}, missing={}),
+        judged_nodes=["w1", "w2"],
+        sights=Sights(namespaces=["ns"], images=list(images)),
+    )
+    return next(item for item in judge_rules(load_standard(), facts, [result]) if item.id == rule)
 
 
 @pytest.mark.parametrize(
@@ -74,21 +71,21 @@ def test_a_node_that_runs_newer_containers_than_it_claims_to_be_able_to_is_found
 
 
 def test_images_other_than_agnhost_and_pause_are_named_with_pod_and_node() -> None:
-    fine = [Used("a", "w1", AGNHOST, "sha256:1"), Used("b", "w2", PAUSE, "sha256:2")]
+    fine = [used("a", "w1", AGNHOST, "sha256:1"), used("b", "w2", PAUSE, "sha256:2")]
     assert judged("rule.images", *fine).outcome == "passed"
-    rule = judged("rule.images", *fine, Used("c", "w2", "docker.io/library/iis:1", "sha256:3"))
+    rule = judged("rule.images", *fine, used("c", "w2", "docker.io/library/iis:1", "sha256:3"))
     assert rule.outcome == "failed"
     assert "ns/c on node w2 runs docker.io/library/iis:1" in rule.reason
     assert judged("rule.images").outcome == "blocked"
 
 
 def test_one_image_must_have_one_content_on_all_nodes() -> None:
-    rule = judged("rule.images", Used("a", "w1", AGNHOST, "sha256:1"), Used("b", "w2", AGNHOST, "sha256:2"))
+    rule = judged("rule.images", used("a", "w1", AGNHOST, "sha256:1"), used("b", "w2", AGNHOST, "sha256:2"))
     assert rule.outcome == "failed"
     assert "(sha256:1) on w1" in rule.reason
     assert "(sha256:2) on w2" in rule.reason
     older = AGNHOST.replace("2.63.0", "2.56")
-    rule = judged("rule.images", Used("a", "w1", AGNHOST, "sha256:1"), Used("b", "w2", older, "sha256:2"))
+    rule = judged("rule.images", used("a", "w1", AGNHOST, "sha256:1"), used("b", "w2", older, "sha256:2"))
     assert rule.outcome == "failed"
 
 
@@ -119,13 +116,16 @@ def test_conformance_comes_from_a_junit_file_or_a_sonobuoy_archive(tmp_path: Pat
     file = tmp_path / "result"
     for content in (junit(), archive(junit())):
         file.write_bytes(content)
-        assert read_conformance(file).judged() == ("passed", f"all {LEAST_TESTS} conformance tests passed in result")
+        assert judge_conformance(read_conformance(file)) == (
+            "passed",
+            f"all {LEAST_TESTS} conformance tests passed in result",
+        )
     file.write_bytes(archive(junit(failed="Pods should start")))
-    outcome, reason = read_conformance(file).judged()
+    outcome, reason = judge_conformance(read_conformance(file))
     assert outcome == "failed"
     assert "Pods should start" in reason
     file.write_bytes(junit(tests=3))
-    assert read_conformance(file).judged()[0] == "blocked"
+    assert judge_conformance(read_conformance(file))[0] == "blocked"
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from winready.cluster.evidence import Evidence, PodFact, Probe
+from winready.cluster.images import repository
 from winready.cluster.inventory import Inventory, Node
+from winready.cluster.settings import AGNHOST, PAUSE
 from winready.engine import events
+from winready.engine.facts import gather
 from winready.engine.journal import Journal
 from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
 from winready.engine.plan import Plan, Planned
+from winready.engine.rules import judge_rules
 from winready.engine.selection import Selection
+from winready.engine.terms import SMALL_CLUSTER, Conformance, ImageSeen, Sights, Terms
 from winready.engine.verdict import judge
 from winready.report import junit, record
 from winready.report.html import page
@@ -90,8 +96,8 @@ def result(
     )
 
 
-def inventory(server: str = "https://cluster.example:6443", uid: str = "") -> Inventory:
-    """Two Linux and two Windows nodes."""
+def inventory(server: str = "https://cluster.example:6443", uid: str = "", windows: int = 2) -> Inventory:
+    """Two Linux and two Windows nodes, or fewer."""
     nodes = [
         Node(
             name=f"{os}-{number}",
@@ -100,22 +106,27 @@ def inventory(server: str = "https://cluster.example:6443", uid: str = "") -> In
             build="10.0.20348" if os == "windows" else "6.8.0",
             addresses=[f"10.250.0.{number + (2 if os == 'windows' else 0)}"],
         )
-        for os in ("linux", "windows")
-        for number in (1, 2)
+        for os, most in (("linux", 2), ("windows", windows))
+        for number in range(1, most + 1)
     ]
     return Inventory(server=server, version="v1.36.0", nodes=nodes, features={}, missing={"gmsa": "none"}, uid=uid)
 
 
-def rule_results(*changed: RuleResult, conformance: bool = True) -> list[RuleResult]:
-    """Every rule of the standard, passed but for those given."""
-    if not conformance:
-        absent = RuleResult(id="rule.linux-conformance", outcome="blocked", reason="absent", gates="certificate")
-        changed = (*changed, absent)
-    others = {rule.id: rule for rule in changed}
-    return [
-        others.get(rule.id) or RuleResult(id=rule.id, outcome="passed", reason="as it should be", gates=rule.gates)
-        for rule in STANDARD.rules
+def terms(*, conformance: bool = True, waived: bool = False) -> Terms:
+    """What an operator decided."""
+    return Terms(
+        conformance=Conformance(source="junit_01.xml", passed=420, failed=[]) if conformance else None,
+        waived=[SMALL_CLUSTER] if waived else [],
+    ).stated([repository(image) for image in (AGNHOST, PAUSE)])
+
+
+def sights() -> Sights:
+    """Pods of two nodes that run what they should."""
+    pods = [
+        ImageSeen(pod=f"winready-r-0/wc-{node}", node=f"windows-{node}", image=AGNHOST, digest="sha256:1")
+        for node in (1, 2)
     ]
+    return Sights(namespaces=["winready-r-0"], images=pods)
 
 
 def run_events(
@@ -129,13 +140,13 @@ def run_events(
     digest: str = STANDARD.digest,
     found: Inventory | None = None,
     conformance: bool = True,
+    waived: bool = False,
 ) -> list[events.AnyEvent]:
-    """The events of a whole run."""
+    """The events of a whole run; its rules are judged by its facts unless they are given."""
     outcomes = outcomes or {}
     if results is None:
         results = [result(name, outcomes.get(name, "passed"), number=n) for n, name in enumerate(ids)]
     results = list(results)
-    rules = list(rules if rules is not None else rule_results(conformance=conformance))
     selection = Selection(requirements=[item.id for item in results] if len(results) < len(CORE) else [])
     plan = Plan(
         windows_nodes=["windows-1", "windows-2"],
@@ -154,8 +165,7 @@ def run_events(
         run_id = "261101-101500-ab12"
     day = f"20{run_id[:2]}-{run_id[2:4]}-{run_id[4:6]}"
     clock = f"{run_id[7:9]}:{run_id[9:11]}:{run_id[11:13]}"
-    verdict = judge(STANDARD, results, rules)
-    return [
+    told: list[events.AnyEvent] = [
         events.RunStarted(
             at_s=0.0,
             run_id=run_id,
@@ -165,14 +175,21 @@ def run_events(
             spec_digest=digest,
             selection=selection,
             settings={"time_scale": 1.0, "air_gapped": False, "sandbox": False, **(settings or {})},
+            requirements=[item.id for item in STANDARD.requirements if item.id in {result.id for result in results}],
+            terms=terms(conformance=conformance, waived=waived),
         ),
         events.InventoryTaken(at_s=0.1, inventory=found or inventory()),
         events.PlanMade(at_s=0.1, plan=plan),
         events.FixtureReady(at_s=1.0, name="servers", seconds=0.9, windows_pods=4),
+        events.PodsSeen(at_s=4.0, sights=sights()),
         *(events.RequirementFinished(at_s=4.0, result=item) for item in results),
-        *(events.RuleJudged(at_s=9.0, result=item) for item in rules),
+    ]
+    judged = list(rules) if rules is not None else judge_rules(STANDARD, gather(told), results)
+    return [
+        *told,
+        *(events.RuleJudged(at_s=9.0, result=item) for item in judged),
         events.CleanedUp(at_s=9.0, leftovers=[], seconds=1.0),
-        events.RunFinished(at_s=9.0, verdict=verdict, windows_pods=4),
+        events.RunFinished(at_s=9.0, verdict=judge(STANDARD, results, judged), windows_pods=4),
     ]
 
 
@@ -181,18 +198,29 @@ def make_record(**given: Any) -> Record:
     return record.from_events(run_events(**given))
 
 
+@contextmanager
+def written_journal(folder: Path) -> Iterator[Journal]:
+    """A journal that is being written."""
+    journal = Journal(folder)
+    journal.start()
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
 def write_run(base: Path, run_id: str = "261101-101500-ab12", **given: Any) -> Path:
     """A whole run folder, as ``winready run`` leaves it."""
     folder = base / run_id
     folder.mkdir(parents=True)
     happened = run_events(run_id, **given)
-    with Journal(folder) as journal:
+    with written_journal(folder) as journal:
         for event in happened:
-            journal.append(event)
+            journal.handle(event)
     made = record.from_events(happened)
     record.write(made, folder)
-    junit.write(made, folder)
-    page.write(made, folder)
+    (folder / junit.NAME).write_text(junit.render(made))
+    (folder / page.NAME).write_text(page.render(made))
     return folder
 
 

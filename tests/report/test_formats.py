@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 
 from report import samples
 from winready.cli.main import cli
-from winready.engine.journal import Journal
 from winready.engine.outcomes import RuleResult
 from winready.report import junit
 from winready.report.formats import escape
@@ -161,7 +160,7 @@ def test_a_run_that_was_cut_off_is_told_as_far_as_it_came(tmp_path: Path) -> Non
     folder = samples.write_run(tmp_path, ids=[DNS, samples.CORE[0]])
     (folder / "run.json").unlink()
     lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "journal.jsonl").write_bytes(b"".join(lines[:5]) + lines[5][:40])
+    (folder / "journal.jsonl").write_bytes(b"".join(lines[:6]) + lines[6][:40])
     result = told(tmp_path, folder.name)
     assert result.exit_code == 0
     assert f"run {folder.name} was cut off" in result.stderr
@@ -169,5 +168,5 @@ def test_a_run_that_was_cut_off_is_told_as_far_as_it_came(tmp_path: Path) -> Non
     assert DNS in result.stdout
     result = CliRunner().invoke(cli, ["status", "--report-dir", str(tmp_path), folder.name])
     assert (result.exit_code, result.stdout) == (3, "Fail (unfinished)\n")
-    with Journal(folder):
+    with samples.written_journal(folder):
         assert "is in progress" in told(tmp_path, folder.name).stderr

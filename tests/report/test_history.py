@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 
 from report import samples
 from winready.cli.main import cli
-from winready.engine.journal import Journal
 from winready.report.changes import flaky
 from winready.report.history import NAME, History, Outcome
 
@@ -142,7 +141,7 @@ def test_runs_without_a_verdict_are_told_apart(tmp_path: Path) -> None:
     for name in ("261105-100000-eeee", "261106-100000-ffff"):
         folder = samples.write_run(tmp_path, name)
         (folder / "run.json").unlink()
-    with Journal(folder):
+    with samples.written_journal(folder):
         text = history(tmp_path).stdout
         assert "run 261106-100000-ffff is in progress" in text
         assert "run 261105-100000-eeee was cut off; 'winready run --resume 261105-100000-eeee' does the rest" in text

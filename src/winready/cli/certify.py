@@ -41,8 +41,8 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
     from winready.engine import journal
     from winready.report import record
     from winready.report.bundle import making, signing
-    from winready.report.bundle.judging import JournalError, recompute, refusals
     from winready.report.bundle.product import ProductError
+    from winready.report.bundle.recomputing import JournalError, recompute, refusals
     from winready.spec.loader import load_standard
 
     folder, _ = find_run(run, report_dir)

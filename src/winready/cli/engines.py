@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from winready.cli.choices import PlanChoices
 from winready.cli.options import apply, fail
+from winready.engine import defaults
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
-    from winready.engine.upstream import UpstreamOptions
+    from winready.engine.with_upstream.prepare import UpstreamOptions
     from winready.spec.model import Specification
     from winready.upstream.foreign import Folder
 
 engine_options = apply(
     click.option("--engine", type=click.Choice(["native", "upstream", "both"]),
-                 help="Who verifies: winready's own checks, Kubernetes' e2e.test, or both  [default: native]."),
+                 help="Who verifies: winready's own checks, Kubernetes' e2e.test, or both  "
+                 f"[default: {defaults.ENGINE}]."),
     click.option("--e2e-binary", type=click.Path(path_type=Path), metavar="F",
                  help="The e2e.test to use (default: the one that 'winready upstream fetch' got)."),
-    click.option("--provider", default="skeleton", show_default=True, metavar="P",
+    click.option("--provider", default=defaults.PROVIDER, show_default=True, metavar="P",
                  help="The provider that e2e.test is told."),
     click.option("--steer-by-taint", is_flag=True,
                  help="Where pods cannot be steered otherwise, taint the Linux nodes for the time of upstream tests."),
@@ -33,29 +36,29 @@ engine_options = apply(
 )  # fmt: skip
 
 
-def chosen_engine(given: dict[str, Any]) -> str:
+def chosen_engine(choices: PlanChoices) -> defaults.Engine:
     """The engine that is asked for; test cases of op-readiness have no other verifier than e2e.test."""
-    engine: str = given.get("engine") or ("upstream" if given.get("test_directory") else "native")
-    if given.get("test_directory") and engine != "upstream":
+    engine = choices.engine or ("upstream" if choices.test_directory else defaults.ENGINE)
+    if choices.test_directory and engine != "upstream":
         raise click.UsageError("--test-directory goes with --engine upstream: its cases are tests of e2e.test")
-    if engine == "native" and given.get("e2e_binary"):
+    if engine == "native" and choices.e2e_binary:
         raise click.UsageError("--e2e-binary goes with --engine upstream or both")
     return engine
 
 
-def read_cases(given: dict[str, Any]) -> Folder | None:
+def read_cases(choices: PlanChoices) -> Folder | None:
     """The folder of ``--test-directory``; its mistakes end the command."""
-    if not given.get("test_directory"):
+    if not choices.test_directory:
         return None
     from winready.spec.loader import SpecificationError
     from winready.upstream.foreign import read_folder
 
     try:
-        return read_folder(given["test_directory"], given["provider"])
+        return read_folder(choices.test_directory, choices.provider)
     except SpecificationError as error:
         for mistake in error.mistakes:
             click.echo(str(mistake), err=True)
-        fail(f"{len(error.mistakes)} mistakes below {given['test_directory']}")
+        fail(f"{len(error.mistakes)} mistakes below {choices.test_directory}")
 
 
 def specification(folder: Folder | None) -> Specification:
@@ -66,16 +69,16 @@ def specification(folder: Folder | None) -> Specification:
 
 
 def upstream_options(
-    given: dict[str, Any], engine: str, target: Target, folder: Path, cases: Folder | None
+    choices: PlanChoices, engine: defaults.Engine, target: Target, folder: Path, cases: Folder | None
 ) -> UpstreamOptions | None:
     """How e2e.test is to be used; ends the command when there is none that answers."""
     if engine == "native":
         return None
-    from winready.engine.upstream import UpstreamOptions
+    from winready.engine.with_upstream.prepare import UpstreamOptions
     from winready.upstream.binary import BinaryError, inspect, list_specs
     from winready.upstream.foreign import counted_twice
 
-    path: Path = given["e2e_binary"] or _beside(cases) or _cached(target)
+    path = choices.e2e_binary or _beside(cases) or _cached(target)
     listing, notes = None, []
     try:
         binary = asyncio.run(inspect(path))
@@ -90,12 +93,12 @@ def upstream_options(
         binary=binary,
         listing=listing,
         folder=folder,
-        provider=given["provider"],
-        steer_by_taint=given["steer_by_taint"],
-        parallel=given["shards"],
+        provider=choices.provider,
+        steer_by_taint=choices.steer_by_taint,
+        parallel=choices.shards,
         cases=cases.cases if cases is not None else {},
         notes=notes,
-        echo=_show if given["verbose"] else None,
+        echo=_show if choices.verbose else None,
     )
 
 

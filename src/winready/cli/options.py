@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from winready.engine import defaults
 from winready.report.printable import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -39,19 +40,29 @@ def apply(*options: Callable[[Command], Command]) -> Callable[[Command], Command
     return decorate
 
 
+document_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="Form of the result.",
+)
+
 cluster_options = apply(
     click.option("--kubeconfig", metavar="FILE", help="Path of the kubeconfig (default: as kubectl finds it)."),
     click.option("--context", metavar="NAME", help="Context in the kubeconfig."),
 )
 
 selection_options = apply(
-    click.option("--profile", type=click.Choice(["core", "full"]), default="core", show_default=True,
+    click.option("--profile", type=click.Choice(["core", "full"]), default=defaults.PROFILE, show_default=True,
                  help="core: the 24 requirements that decide; full: all 46."),
     click.option("--category", "categories", multiple=True, metavar="C", help="Only this category, any letter case."),
     click.option("--requirement", "requirements", multiple=True, metavar="ID", help="Only this requirement."),
     click.option("--skip", multiple=True, metavar="ID", help="Leave this requirement out."),
     click.option("--allow-disruptive", is_flag=True, help="Also verify what disturbs nodes (reboots), last."),
-    click.option("--nodes", default="10", show_default=True, metavar="N|all", help="How many Windows nodes to judge."),
+    click.option("--nodes", default=str(defaults.NODES), show_default=True, metavar="N|all",
+                 help="How many Windows nodes to judge."),
     click.option("--node-selector", "node_selectors", multiple=True, metavar="K=V",
                  help="Judge only Windows nodes with this label."),
 )  # fmt: skip

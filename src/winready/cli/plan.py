@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from winready.cli.choices import PlanChoices
 from winready.cli.engines import chosen_engine, engine_options, read_cases, specification, upstream_options
-from winready.cli.options import cluster_options, fail, print_document, selection_options
+from winready.cli.options import cluster_options, document_option, fail, print_document, selection_options
+from winready.cli.run_options import plan_options
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
+    from winready.engine.options import Options
     from winready.engine.plan import Plan
-    from winready.engine.run import Options
     from winready.spec.model import Specification
 
 
@@ -23,15 +25,8 @@ if TYPE_CHECKING:
 @cluster_options
 @selection_options
 @engine_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="Form of the plan.",
-)
-def plan(**given: Any) -> None:  # fmt: skip
+@document_option
+def plan(**given: Any) -> None:
     """Show what would run, on which nodes, with which verifier, and what is blocked and why.
 
     Changes nothing on the cluster. Exit code 0 when something would run, 3 when nothing would.
@@ -40,18 +35,16 @@ def plan(**given: Any) -> None:  # fmt: skip
     winready plan
     winready plan --category Core.Network --nodes all
     """
-    from winready.cli.run import make_options
     from winready.cluster.errors import ConfigError
     from winready.cluster.kubeconfig import find_target
-    from winready.engine.run import Options
     from winready.engine.selection import SelectionError
 
+    choices = PlanChoices(**given)
     try:
-        engine, cases = chosen_engine(given), read_cases(given)
-        target = find_target(given["kubeconfig"], given["context"])
-        upstream = upstream_options(given, engine, target, Path(), cases)
-        options = Options(**{**vars(make_options(given, "plan", 1.0)), "engine": engine, "upstream": upstream})
-        code = show_plan(target, options, specification(cases), given["output"])
+        engine, cases = chosen_engine(choices), read_cases(choices)
+        target = find_target(choices.kubeconfig, choices.context)
+        options = plan_options(choices, engine, upstream_options(choices, engine, target, Path(), cases))
+        code = show_plan(target, options, specification(cases), choices.output)
     except ConfigError as error:
         fail(error.message, error.remedy)
     except SelectionError as error:
@@ -82,7 +75,7 @@ async def _make(target: Target, options: Options, standard: Specification) -> Pl
     from winready.cluster.inventory import take_inventory
     from winready.engine.run import plan_run
     from winready.engine.selection import select
-    from winready.engine.upstream import prepare
+    from winready.engine.with_upstream.prepare import prepare
 
     requirements = select(standard, options.selection)
     async with Client.connect(target) as client:

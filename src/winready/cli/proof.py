@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
-    from winready.engine.rules.conformance import Conformance
     from winready.engine.selection import Selection
+    from winready.engine.terms import Conformance
     from winready.report.record import Record
     from winready_sandbox.faults.model import Fault
 
@@ -114,8 +114,9 @@ async def _run(fault: Fault | None, selection: Selection) -> tuple[str, Record]:
     from winready.cluster.client import Client
     from winready.cluster.kubeconfig import Target
     from winready.cluster.settings import Settings
-    from winready.engine.rules import RuleOptions
-    from winready.engine.run import Options, Run
+    from winready.engine.options import Options
+    from winready.engine.run import Run
+    from winready.engine.terms import Terms
     from winready.report.folders import new_run_id
     from winready.report.record import Record
     from winready.spec.loader import load_standard
@@ -128,7 +129,7 @@ async def _run(fault: Fault | None, selection: Selection) -> tuple[str, Record]:
         settings=Settings(run_id=new_run_id()),
         selection=selection,
         allow_disruptive=True,
-        rules=RuleOptions(conformance=_conformance(fault)),
+        terms=Terms(conformance=_conformance(fault)),
         parallel=PARALLEL,
     )
     record = Record()

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from winready.cli.choices import RunChoices
 from winready.cli.engines import chosen_engine, engine_options, read_cases, specification, upstream_options
 from winready.cli.options import (
     cluster_options,
     colour_wanted,
+    document_option,
     fail,
-    parse_duration,
-    parse_node_selector,
-    parse_nodes,
     print_document,
+    say,
     selection_options,
 )
+from winready.cli.run_options import run_options
+from winready.engine import defaults
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
-    from winready.engine.rules import RuleOptions
-    from winready.engine.run import Options
+    from winready.engine.options import Options
     from winready.report.record import Record
     from winready.spec.model import Specification
+
+FILES = {"run.json", "junit.xml", "report.html"}
 
 
 @click.command()
@@ -39,7 +43,13 @@ if TYPE_CHECKING:
 @selection_options
 @engine_options
 @click.option("--report-dir", metavar="DIR", help="Where run folders go (default: $ARTIFACTS, else ./winready-runs).")
-@click.option("--parallel", type=click.IntRange(1, 64), default=16, show_default=True, help="Checks at the same time.")
+@click.option(
+    "--parallel",
+    type=click.IntRange(1, 64),
+    default=defaults.PARALLEL,
+    show_default=True,
+    help="Checks at the same time.",
+)
 @click.option("--timeout", metavar="T", help="Give up what is not finished after this time, such as 45m.")
 @click.option(
     "--time-scale",
@@ -55,23 +65,15 @@ if TYPE_CHECKING:
 @click.option(
     "--windows-builds",
     type=click.Choice(["draft", "published", "current"]),
-    default="published",
-    show_default=True,
-    help="Which text says what Windows is allowed: 1809-2022, 2019 and 2022, or 2022 and 2025.",
+    help="Which text says what Windows is allowed: 1809-2022, 2019 and 2022, or 2022 and 2025  "
+    f"[default: {defaults.WINDOWS_BUILDS}].",
 )
 @click.option("--linux-conformance", metavar="FILE", help="Result of Linux conformance: JUnit XML or Sonobuoy archive.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @click.option("--resume", metavar="RUN", help="Take over what an earlier run of this cluster finished; do the rest.")
 @click.option("--rerun-failed", metavar="RUN", help="Verify again only what did not pass in that run.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="Form of the result.",
-)
-def run(**given: Any) -> None:  # fmt: skip
+@document_option
+def run(**given: Any) -> None:
     """Verify a cluster against the standard and say Pass or Fail.
 
     Exit code: 0 Pass, 1 something failed, 2 wrong usage, 3 something could not be judged, 130 interrupted.
@@ -88,14 +90,15 @@ def run(**given: Any) -> None:  # fmt: skip
     from winready.engine.selection import SelectionError
     from winready.report.folders import RunNotFound
 
+    choices = RunChoices(**given)
     try:
         with ExitStack() as stack:
-            target, options, standard = _prepare(given, stack)
-            if given["dry_run"]:
+            target, options, standard = _prepare(choices, stack)
+            if choices.dry_run:
                 from winready.cli.plan import show_plan
 
-                sys.exit(show_plan(target, options, standard, given["output"]))
-            code = _run(target, options, standard, given)
+                sys.exit(show_plan(target, options, standard, choices.output))
+            code = _run(target, options, standard, choices)
     except ConfigError as error:
         fail(error.message, error.remedy)
     except (SelectionError, RunNotFound, Unreadable) as error:
@@ -103,148 +106,100 @@ def run(**given: Any) -> None:  # fmt: skip
     sys.exit(code)
 
 
-def _prepare(given: dict[str, Any], stack: ExitStack) -> tuple[Target, Options, Specification]:
+def _prepare(choices: RunChoices, stack: ExitStack) -> tuple[Target, Options, Specification]:
     from winready.cluster.kubeconfig import find_target
-    from winready.engine.run import Options
     from winready.report import folders
 
     run_id = folders.new_run_id()
-    scale = given["time_scale"]
-    engine = chosen_engine(given)
-    cases = read_cases(given)
-    if given["sandbox"]:
+    scale = choices.time_scale
+    engine = chosen_engine(choices)
+    cases = read_cases(choices)
+    if choices.sandbox:
         from winready.cli.own_sandbox import own_sandbox
 
-        if given["kubeconfig"] or given["context"]:
+        if choices.kubeconfig or choices.context:
             raise click.UsageError("--sandbox verifies a cluster of its own; leave --kubeconfig and --context out")
-        kubeconfig, speed = stack.enter_context(own_sandbox(f"run-{run_id}", given["speed"], given["faults"]))
+        kubeconfig, speed = stack.enter_context(own_sandbox(f"run-{run_id}", choices.speed, choices.faults))
         target = find_target(str(kubeconfig))
         scale = scale or speed
-    elif given["faults"]:
+    elif choices.faults:
         raise click.UsageError("--fault breaks a sandbox; it goes with --sandbox")
     else:
-        target = find_target(given["kubeconfig"], given["context"])
-    options = make_options(given, run_id, scale or 1.0)
-    carried = _carried(given)
-    record = {"sandbox": given["sandbox"], "faults": list(given["faults"])}
-    output = folders.report_folder(given["report_dir"]) / run_id / "upstream"
-    upstream = upstream_options(given, engine, target, output, cases)
-    more = {"record": record, "engine": engine, "upstream": upstream}
-    return target, Options(**{**vars(options), **carried, **more}), specification(cases)
+        target = find_target(choices.kubeconfig, choices.context)
+    output = folders.report_folder(choices.report_dir) / run_id / "upstream"
+    upstream = upstream_options(choices, engine, target, output, cases)
+    return target, run_options(choices, run_id, scale or defaults.TIME_SCALE, engine, upstream), specification(cases)
 
 
-def make_options(given: dict[str, Any], run_id: str, scale: float) -> Options:
-    """The engine's options from the command line's."""
-    from winready.cluster.settings import Settings, parse_toleration
-    from winready.cluster.timing import Timing
-    from winready.engine.run import Options
-    from winready.engine.selection import Selection
-
-    try:
-        tolerations = tuple(parse_toleration(text) for text in given.get("tolerations", ()))
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--tolerate") from None
-    return Options(
-        settings=Settings(
-            run_id=run_id,
-            timing=Timing(scale),
-            image_registry=given.get("image_registry", ""),
-            tolerations=tolerations,
-            air_gapped=given.get("air_gapped", False),
-            allow_downtime=given.get("allow_downtime", False),
-        ),
-        selection=Selection(
-            profile="full" if given.get("test_directory") else given["profile"],
-            categories=list(given["categories"]),
-            requirements=list(given["requirements"]),
-            skip=list(given["skip"]),
-        ),
-        nodes=parse_nodes(given["nodes"]),
-        node_selector=parse_node_selector(given["node_selectors"]),
-        allow_disruptive=given["allow_disruptive"],
-        rules=_rule_options(given),
-        parallel=given.get("parallel", 16),
-        timeout=parse_duration(given.get("timeout"), "--timeout"),
-    )
-
-
-def _rule_options(given: dict[str, Any]) -> RuleOptions:
-    from winready.engine.rules import RuleOptions
-    from winready.engine.rules.conformance import ConformanceError, read_conformance
-
-    conformance = None
-    if file := given.get("linux_conformance"):
-        try:
-            conformance = read_conformance(Path(file))
-        except ConformanceError as error:
-            raise click.BadParameter(f"{file} {error}", param_hint="--linux-conformance") from None
-    return RuleOptions(
-        allow_small_cluster=given.get("allow_small_cluster", False),
-        windows_builds=given.get("windows_builds", "published"),
-        conformance=conformance,
-    )
-
-
-def _carried(given: dict[str, Any]) -> dict[str, Any]:
-    """What ``--resume`` and ``--rerun-failed`` take from an earlier run."""
-    if not given["resume"] and not given["rerun_failed"]:
-        return {}
-    if given["resume"] and given["rerun_failed"]:
-        raise click.UsageError("--resume and --rerun-failed exclude each other")
-    from winready.engine.selection import Selection
-    from winready.report import folders, record
-
-    base = folders.report_folder(given["report_dir"])
-    earlier = record.read_story(folders.find(base, given["resume"] or given["rerun_failed"]))
-    if given["rerun_failed"]:
-        again = [item.id for item in earlier.requirements if item.outcome not in ("passed", "not-applicable")]
-        if not again:
-            fail(f"everything passed in run {earlier.run_id}; there is nothing to verify again")
-        return {"selection": Selection(requirements=again)}
-    nodes = [node.uid for node in earlier.cluster.nodes] if earlier.cluster else []
-    return {"selection": earlier.selection, "carried": tuple(earlier.requirements), "carried_nodes": tuple(nodes)}
-
-
-def _run(target: Target, options: Options, standard: Specification, given: dict[str, Any]) -> int:
+def _run(target: Target, options: Options, standard: Specification, choices: RunChoices) -> int:
+    from winready.engine.verdict import EXIT_BLOCKED
     from winready.report import folders
+    from winready.report.following import CannotStart
 
-    base = folders.report_folder(given["report_dir"])
+    base = folders.report_folder(choices.report_dir)
     try:
         folder = folders.create(base, options.settings.run_id)
     except OSError as error:
         fail(f"the report folder {base} cannot be written: {error.strerror}", "choose another with --report-dir")
-    record = asyncio.run(_follow(target, options, standard, folder, given["output"]))
-    if given["output"] == "text":
-        click.echo(f"report: {folder / 'report.html'}, also run.json and junit.xml there")
-    else:
-        print_document(record, given["output"])
-    return record.exit_code
+    try:
+        record, troubles = asyncio.run(_follow(target, options, standard, folder, choices.output))
+    except CannotStart as error:
+        fail(str(error), "choose another place with --report-dir")
+    try:
+        if choices.output != "text":
+            print_document(record, choices.output)
+        elif not FILES & troubles.keys():
+            click.echo(f"report: {folder / 'report.html'}, also run.json and junit.xml there")
+        sys.stdout.flush()
+    except OSError as error:
+        troubles.setdefault("standard output", f"standard output cannot be written: {error.strerror}")
+    if "standard output" in troubles:
+        # Or Python would try once more at its end, and complain in a way of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _last_words(record, troubles, folder)
+    return record.exit_code or (EXIT_BLOCKED if troubles else 0)
 
 
-async def _follow(target: Target, options: Options, standard: Specification, folder: Path, output: str) -> Record:
-    """Do the run: every event goes to the journal first, then to whoever looks."""
+def _last_words(record: Record, troubles: dict[str, str], folder: Path) -> None:
+    """What nobody should overlook, at the very end and beside any document."""
+    from winready.report.words import leftovers_line
+
+    with suppress(OSError):
+        for trouble in troubles.values():
+            say(f"error: {trouble}", err=True)
+        if troubles and not record.leftovers:
+            say(f"       the cluster was cleaned up; what could be written is in {folder}", err=True)
+        if record.leftovers:
+            say(leftovers_line(record), err=True)
+
+
+async def _follow(
+    target: Target, options: Options, standard: Specification, folder: Path, output: str
+) -> tuple[Record, dict[str, str]]:
+    """Do the run; its record, and what went wrong with those who follow it."""
     from winready.cluster.client import Client
     from winready.engine.journal import Journal
     from winready.engine.run import Run
-    from winready.report import junit, record, terminal
+    from winready.report import junit
+    from winready.report.following import follow
     from winready.report.html import page
+    from winready.report.record import RecordFile
+    from winready.report.rendered import Rendered
+    from winready.report.terminal import make_terminal
 
     # With a document asked for, progress may only go where it does not mix with it.
     stream = sys.stdout if output == "text" else sys.stderr
-    reporter = terminal.make_reporter(stream, options.settings.timing.scale, colour=colour_wanted())
-    result = record.Record()
+    kept = RecordFile(folder)
+    others = [
+        kept,
+        make_terminal(stream, kept.record, options.settings.timing.scale, colour=colour_wanted()),
+        Rendered(kept, folder / junit.NAME, junit.render),
+        Rendered(kept, folder / page.NAME, page.render),
+    ]
     async with Client.connect(target) as client:
         the_run = Run(client, standard, options)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, the_run.stop)
-        with Journal(folder) as journal, reporter:
-            async for event in the_run.stream():
-                journal.append(event)
-                result.apply(event)
-                reporter.handle(event, result)
-    result.sort()
-    record.write(result, folder)
-    junit.write(result, folder)
-    page.write(result, folder)
-    return result
+        troubles = await follow(the_run, Journal(folder), others)
+    return kept.record, troubles

@@ -10,6 +10,7 @@ from winready.cluster.inventory import Inventory
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.selection import Selection
+from winready.engine.terms import Sights, Terms
 from winready.engine.verdict import Verdict
 
 SCHEMA = "winready-journal/1"
@@ -32,6 +33,9 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run-started"):
     selection: Selection
     settings: dict[str, Any]
     schema: str = SCHEMA
+    requirements: list[str] = []
+    """What was selected, in the order of the run's own specification."""
+    terms: Terms | None = None
 
 
 class InventoryTaken(Event, frozen=True, kw_only=True, tag="inventory-taken"):
@@ -77,6 +81,12 @@ class UpstreamProgress(Event, frozen=True, kw_only=True, tag="upstream-progress"
     total: int
 
 
+class PodsSeen(Event, frozen=True, kw_only=True, tag="pods-seen"):
+    """The run saw something of its own pods that the rules look at, and that no event has told yet."""
+
+    sights: Sights
+
+
 class CheckFinished(Event, frozen=True, kw_only=True, tag="check-finished"):
     """Our own check of a requirement ended; its outcome waits for the upstream tests."""
 
@@ -87,6 +97,13 @@ class RequirementFinished(Event, frozen=True, kw_only=True, tag="requirement-fin
     """A requirement has its outcome."""
 
     result: RequirementResult
+
+
+class Crashed(Event, frozen=True, kw_only=True, tag="crashed"):
+    """winready itself failed, outside any check; what was not finished is in error."""
+
+    error: str
+    trace: str
 
 
 class RuleJudged(Event, frozen=True, kw_only=True, tag="rule-judged"):
@@ -118,8 +135,10 @@ AnyEvent = (
     | FixtureFailed
     | RequirementStarted
     | UpstreamProgress
+    | PodsSeen
     | CheckFinished
     | RequirementFinished
+    | Crashed
     | RuleJudged
     | CleanedUp
     | RunFinished

@@ -1,4 +1,4 @@
-"""The journal of a run: every event, one line each, on disk before anyone acts on it."""
+"""The journal of a run: every event, one line each, on disk before anyone acts on it; written and read here alone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import contextlib
 import fcntl
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import IO
 
 import msgspec
 
@@ -25,26 +24,33 @@ class Unreadable(Exception):
 class Journal:
     """Appends events; each is synced, so that a killed run loses nothing that was finished."""
 
+    name = NAME
+
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / NAME).open("ab")
+        self._path = folder / NAME
+        self._file: IO[bytes] | None = None
+
+    def start(self) -> None:
+        """Open the file, for this run alone."""
+        self._file = self._path.open("ab", buffering=0)
         # The kernel takes the lock back however the run ends, so nobody takes a killed run for a live one. Where a
         # file system has no locks, the run matters more than who watches it.
         with contextlib.suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
-
-    def append(self, event: AnyEvent) -> None:
+    def handle(self, event: AnyEvent) -> None:
         """Write one event and wait until it is on disk."""
-        self._file.write(msgspec.json.encode(event) + b"\n")
-        self._file.flush()
+        if self._file is None:
+            raise RuntimeError("the journal was not started")
+        line = memoryview(msgspec.json.encode(event) + b"\n")
+        while line:
+            line = line[self._file.write(line) :]
         os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        if self._file is not None:
+            self._file.close()
 
 
 def in_progress(folder: Path) -> bool:
@@ -63,17 +69,29 @@ def read(folder: Path) -> list[AnyEvent]:
     """The events of a run; a last line that a kill cut short is left out. Raises `Unreadable`."""
     path = folder / NAME
     try:
-        *lines, rest = path.read_bytes().split(b"\n")
+        data = path.read_bytes()
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
-    events: list[AnyEvent] = []
+    return parse(data, str(path))
+
+
+def parse(data: bytes, source: str) -> list[AnyEvent]:
+    """The events in a journal that was read from ``source``; raises `Unreadable`."""
+    *lines, rest = data.split(b"\n")
+    happened: list[AnyEvent] = []
     for number, line in enumerate(lines, 1):
         try:
-            events.append(msgspec.json.decode(line, type=AnyEvent))
+            happened.append(decode(line))
         except NOT_JSON as error:
-            raise Unreadable(f"{path}, line {number} is no event of this version: {error}") from None
+            raise Unreadable(f"{source}, line {number} is no event of this version: {error}") from None
     if rest:
         # A kill may have cut off no more than the end of the line.
         with contextlib.suppress(*NOT_JSON):
-            events.append(msgspec.json.decode(rest, type=AnyEvent))
-    return events
+            happened.append(decode(rest))
+    return happened
+
+
+def decode(line: bytes) -> AnyEvent:
+    """One line of a journal; raises one of `NOT_JSON`."""
+    event: AnyEvent = msgspec.json.decode(line, type=AnyEvent)
+    return event

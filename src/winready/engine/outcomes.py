@@ -9,6 +9,8 @@ import msgspec
 from winready.cluster.evidence import Evidence
 
 Outcome = Literal["passed", "failed", "blocked", "not-applicable", "error"]
+Judged = tuple[Outcome, str]
+"""An outcome and its reason."""
 
 
 class RequirementResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,3 +39,14 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     gates: str
     waived_by: str | None = None
+
+
+def unproven(result: RequirementResult) -> str:
+    """No evidence, no pass: what a pass lacks; empty when it rests on a Windows container, and when it is no pass."""
+    if result.outcome != "passed":
+        return ""
+    if not any(probe.ok for probe in result.evidence.probes):
+        return "no answer of the cluster is recorded"
+    if not any(pod.os == "windows" and pod.build for pod in result.evidence.pods):
+        return "no proof that a Windows container took part"
+    return ""

@@ -12,11 +12,9 @@ import msgspec
 
 from winready.checks.registry import Check
 from winready.cluster.inventory import Inventory, Node
+from winready.engine import defaults
 from winready.spec.model import Requirement, Specification
 from winready.spec.versions import Version
-
-DEFAULT_NODES = 10
-"""How many Windows nodes are judged unless ``--nodes`` says otherwise."""
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +75,7 @@ def make_plan(
     checks: Mapping[str, Check],
     fixture_seconds: Mapping[str, float],
     *,
-    nodes: int | None = DEFAULT_NODES,
+    nodes: int | None = defaults.NODES,
     allow_disruptive: bool = False,
     upstream: Mapping[str, Assignment] | None = None,
 ) -> Plan:
@@ -175,6 +173,11 @@ def _planned(
         expected_s=base.expected_s + check.expected_s + check.expected_s_per_node * len(windows),
         windows_pods=check.windows_pods + check.windows_pods_per_node * len(windows),
     )
+
+
+def unplanned(specification: Specification, item: Requirement) -> Planned:
+    """A requirement that no plan could be made for."""
+    return Planned(id=item.id, category=item.category, level=specification.level(item), action="blocked")
 
 
 def _without(base: Planned, action: Literal["blocked", "not-applicable"], reason: str, next_step: str = "") -> Planned:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -17,53 +17,36 @@ from winready.checks.world import World
 from winready.cluster.cleanup import clean_up
 from winready.cluster.client import Client
 from winready.cluster.errors import ClusterError, Unauthorized
+from winready.cluster.evidence import bounded
+from winready.cluster.images import repository
 from winready.cluster.inventory import Inventory, take_inventory
 from winready.cluster.rights import missing_rights
 from winready.cluster.secrets import without_secrets
-from winready.cluster.settings import Settings
+from winready.cluster.settings import AGNHOST, PAUSE
 from winready.cluster.timing import now
 from winready.engine import events
-from winready.engine.judging import judge_requirement, unjudged
+from winready.engine.checking import REPORT_IT, judge_requirement, own_failure, unjudged
+from winready.engine.facts import Facts
+from winready.engine.options import Options
 from winready.engine.outcomes import RequirementResult
-from winready.engine.plan import DEFAULT_NODES, Plan, Planned, make_plan
-from winready.engine.rules import RuleOptions, judge_rules
-from winready.engine.selection import Selection, select
-from winready.engine.upstream import Engine, Prepared, UpstreamOptions, combine, judge_upstream, prepare
-from winready.engine.upstream_run import run_upstream
+from winready.engine.plan import Plan, Planned, make_plan, unplanned
+from winready.engine.rules import judge_rules
+from winready.engine.selection import select
+from winready.engine.terms import SMALL_CLUSTER, ImageSeen, Sights
 from winready.engine.verdict import judge
+from winready.engine.with_upstream.combine import combine
+from winready.engine.with_upstream.prepare import Prepared, prepare
+from winready.engine.with_upstream.verify import verify_upstream
 from winready.spec.model import Requirement, Specification
 from winready.upstream.binary import BinaryError
 from winready.upstream.process import GRACE_SECONDS
 from winready.upstream.shards import Selected
-from winready.upstream.suite import Result
 
 CLEANUP_SECONDS = 300.0
 SCALED_EXECS = 12
 """A cluster that runs faster than the clock shares this machine; more commands at once would only wait for it."""
 
-
-@dataclass(frozen=True)
-class Options:
-    """How a run is to be done."""
-
-    settings: Settings
-    selection: Selection = field(default_factory=Selection)
-    nodes: int | None = DEFAULT_NODES
-    node_selector: dict[str, str] = field(default_factory=dict)
-    allow_disruptive: bool = False
-    rules: RuleOptions = field(default_factory=RuleOptions)
-    parallel: int = 8
-    timeout: float | None = None
-    """Wall seconds after which what is not finished is given up."""
-    carried: tuple[RequirementResult, ...] = ()
-    """Results of an earlier run of the same cluster that are taken over instead of verified again."""
-    carried_nodes: tuple[str, ...] = ()
-    """Uids of the nodes that those results are about."""
-    engine: Engine = "native"
-    upstream: UpstreamOptions | None = None
-    """How e2e.test is used; needed by every engine but the native one."""
-    record: dict[str, Any] = field(default_factory=dict)
-    """What else the record of the run should say about how it was started."""
+Told = TypeVar("Told", bound=events.AnyEvent)
 
 
 class Run:
@@ -80,19 +63,24 @@ class Run:
         self._queue: asyncio.Queue[events.AnyEvent | None] = asyncio.Queue()
         self._stopping = asyncio.Event()
         self._interrupted = False
-        self._why_stopped = ""
+        self._why_stopped = "the run was given up"
+        self._when_stopped: Literal["blocked", "error"] = "blocked"
+        self._facts = Facts()
         self._results: dict[str, RequirementResult] = {}
         self._awaiting_upstream: dict[str, RequirementResult] = {}
         self._prepared: Prepared | None = None
+        self._plan: Plan | None = None
+        self._world: World | None = None
 
-    def stop(self, why: str = "the run was interrupted", *, interrupted: bool = True) -> None:
-        """Give up what is not finished, clean up and conclude."""
+    def stop(self, why: str = "the run was interrupted", *, interrupted: bool = True, trouble: bool = False) -> None:
+        """Give up what is not finished, clean up and conclude. ``trouble``: because something of ours is wrong."""
         if not self._stopping.is_set():
             self._why_stopped, self._interrupted = why, interrupted
+            self._when_stopped = "error" if trouble else "blocked"
             self._stopping.set()
 
-    async def stream(self) -> AsyncIterator[events.AnyEvent]:
-        """Do the run; every event once, the verdict last."""
+    async def stream(self) -> AsyncGenerator[events.AnyEvent, None]:
+        """Do the run; every event once, the verdict last. Whoever stops listening waits until it is cleaned up."""
         story = asyncio.create_task(self._story(), name="run")
         try:
             while (event := await self._queue.get()) is not None:
@@ -103,33 +91,37 @@ class Run:
             await asyncio.gather(story, return_exceptions=True)
 
     async def _story(self) -> None:
+        """The one way through a run, and the one way out of it: whatever happens, cleanup and a verdict end it."""
         try:
-            self._tell(self._started())
-            inventory, plan, world = None, None, None
-            try:
-                inventory = await take_inventory(self.client, node_selector=self.options.node_selector)
-                self._tell(events.InventoryTaken(at_s=self._now(), inventory=inventory))
-                self._carry_over(inventory)
-                if self.options.upstream is not None:
-                    self._prepared = await prepare(self.client, self.options.upstream, inventory)
-                plan = self._plan(inventory)
-                self._tell(events.PlanMade(at_s=self._now(), plan=plan))
-                await self._require_rights()
-                world = World(self.client, inventory, self.options.settings, plan.windows_nodes, plan.linux_nodes)
-                await self._verify(world, plan)
-            except Unauthorized as error:
-                words = f"the API server does not accept the credentials ({error.message}); they may have expired"
-                self._give_up(plan, ClusterError(words, "log in again, or renew the credentials in the kubeconfig"))
-            except BinaryError as error:
-                self._give_up(plan, ClusterError(error.message, error.remedy))
-            except ClusterError as error:
-                self._give_up(plan, error)
-            self._conclude(inventory, world, await self._clean_up(world) if world else [])
+            await self._unfold()
+        except Unauthorized as error:
+            words = f"the API server does not accept the credentials ({error.message}); they may have expired"
+            self._give_up(words, "log in again, or renew the credentials in the kubeconfig")
+        except (ClusterError, BinaryError) as error:
+            self._give_up(error.message, error.remedy)
+        except Exception as error:
+            trace = bounded("".join(traceback.format_exception(error)))
+            self._tell(events.Crashed(at_s=self._now(), error=own_failure(error), trace=trace))
+            self._give_up(own_failure(error), REPORT_IT)
         finally:
-            self._queue.put_nowait(None)
+            await _to_the_end(self._wind_up())
+
+    async def _unfold(self) -> None:
+        self._tell(self._started())
+        inventory = await take_inventory(self.client, node_selector=self.options.node_selector)
+        self._tell(events.InventoryTaken(at_s=self._now(), inventory=inventory))
+        self._carry_over(inventory)
+        if self.options.upstream is not None:
+            self._prepared = await prepare(self.client, self.options.upstream, inventory)
+        left = [item for item in self.requirements if item.id not in self._results]
+        plan = self._plan = plan_run(self.specification, left, inventory, self.options, self._prepared)
+        self._tell(events.PlanMade(at_s=self._now(), plan=plan))
+        await self._require_rights()
+        self._world = World(self.client, inventory, self.options.settings, plan.windows_nodes, plan.linux_nodes)
+        await self._verify(self._world, plan)
 
     def _started(self) -> events.RunStarted:
-        settings, upstream = self.options.settings, self.options.upstream
+        settings, upstream, terms = self.options.settings, self.options.upstream, self.options.terms
         return events.RunStarted(
             at_s=self._now(),
             run_id=settings.run_id,
@@ -138,14 +130,16 @@ class Run:
             spec_version=self.specification.document.version,
             spec_digest=self.specification.digest,
             selection=self.options.selection,
+            requirements=[item.id for item in self.requirements],
+            terms=terms.stated([repository(settings.image(image)) for image in (AGNHOST, PAUSE)]),
             settings={
                 "time_scale": settings.timing.scale,
                 "engine": self.options.engine,
                 "air_gapped": settings.air_gapped,
                 "allow_disruptive": self.options.allow_disruptive,
                 "allow_downtime": settings.allow_downtime,
-                "allow_small_cluster": self.options.rules.allow_small_cluster,
-                "windows_builds": self.options.rules.windows_builds,
+                "allow_small_cluster": SMALL_CLUSTER in terms.waived,
+                "windows_builds": terms.windows_builds,
                 "image_registry": settings.image_registry,
                 "times_cluster_s": settings.timing.describe(),
                 **({"notes": upstream.notes} if upstream is not None and upstream.notes else {}),
@@ -155,16 +149,15 @@ class Run:
 
     def _carry_over(self, inventory: Inventory) -> None:
         """Results of an earlier run hold only for the very same nodes."""
-        if sorted(self.options.carried_nodes) != sorted(node.uid for node in inventory.nodes):
+        carried = self.options.carried
+        if carried is None or sorted(carried.nodes) != sorted(node.uid for node in inventory.nodes):
             return
+        if carried.sights:
+            self._tell(events.PodsSeen(at_s=self._now(), sights=carried.sights))
         wanted = {item.id for item in self.requirements}
-        for result in self.options.carried:
+        for result in carried.results:
             if result.id in wanted and result.outcome in ("passed", "failed", "not-applicable"):
                 self._finish(result)
-
-    def _plan(self, inventory: Inventory) -> Plan:
-        left = [item for item in self.requirements if item.id not in self._results]
-        return plan_run(self.specification, left, inventory, self.options, self._prepared)
 
     async def _require_rights(self) -> None:
         missing = await missing_rights(self.client)
@@ -179,25 +172,20 @@ class Run:
             if item.action != "run":
                 self._finish(unjudged(item, item.action, item.reason, item.next_step))
         async with world:
-            checks = load_checks()
             running = [item for item in plan.requirements if item.action == "run"]
-            work = asyncio.create_task(self._work(running, checks, world, plan))
+            work = asyncio.create_task(self._work(running, load_checks(), world, plan))
             stop = asyncio.create_task(self._stopping.wait())
-            await asyncio.wait([work, stop], timeout=self.options.timeout, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done() and not stop.done():
-                self.stop(f"the run's time of {self.options.timeout:g} s was over", interrupted=False)
-            if not work.done() and self._prepared is not None:
-                # e2e.test is ending its spec and cleaning up after it; what it has finished still counts.
-                await asyncio.wait([work], timeout=2 * GRACE_SECONDS)
-            for task in (work, stop):
-                task.cancel()
-            await asyncio.gather(work, stop, return_exceptions=True)
-            for item in running:
-                if item.id not in self._results:
-                    given_up = unjudged(item, "blocked", f"{self._why_stopped} before it was judged", "run again")
-                    native = self._awaiting_upstream.get(item.id)
-                    # What our own check found wrong is wrong, whatever upstream would have said.
-                    self._finish(native if native is not None and native.outcome == "failed" else given_up)
+            try:
+                await asyncio.wait([work, stop], timeout=self.options.timeout, return_when=asyncio.FIRST_COMPLETED)
+                if not work.done() and not stop.done():
+                    self.stop(f"the run's time of {self.options.timeout:g} s was over", interrupted=False)
+                if not work.done() and self._prepared is not None:
+                    # e2e.test is ending its spec and cleaning up after it; what it has finished still counts.
+                    await asyncio.wait([work], timeout=2 * GRACE_SECONDS)
+            finally:
+                for task in (work, stop):
+                    task.cancel()
+                await asyncio.gather(work, stop, return_exceptions=True)
             if not work.cancelled() and (error := work.exception()) is not None:
                 raise error
 
@@ -223,42 +211,6 @@ class Run:
                 await world.close()
                 await self._remove_everything()
             await self._run_upstream(upstream, self._prepared, world)
-
-    async def _run_upstream(self, items: Sequence[Planned], prepared: Prepared, world: World) -> None:
-        done: set[str] = set()
-        names = list(dict.fromkeys(name for item in items for name in item.upstream))
-
-        def tell(spec: Selected, state: str) -> None:
-            if state == "started":
-                for item in items:
-                    if spec.name in item.upstream and item.verifier == "upstream":
-                        self._tell(events.RequirementStarted(at_s=self._now(), id=item.id))
-            else:
-                done.add(spec.name)
-            self._tell(
-                events.UpstreamProgress(
-                    at_s=self._now(), test=spec.name, text=spec.text, state=state, done=len(done), total=len(names)
-                )
-            )
-
-        waiting = list(items)
-        results: dict[str, Result] = {}
-
-        def finished(some: dict[str, Result]) -> None:
-            results.update(some)
-            for item in [each for each in waiting if results.keys() >= set(each.upstream)]:
-                waiting.remove(item)
-                self._finish_upstream(item, judge_upstream(item, prepared, results))
-
-        try:
-            await run_upstream(prepared, names, world, self._stopping, tell, finished)
-        except (ClusterError, BinaryError) as error:
-            for item in waiting:
-                self._finish_upstream(item, unjudged(item, "error", error.message, error.remedy))
-
-    def _finish_upstream(self, item: Planned, judged: RequirementResult) -> None:
-        native = self._awaiting_upstream.pop(item.id, None)
-        self._finish(combine(native, judged) if native is not None else judged)
 
     async def _run_checks(self, running: Sequence[Planned], checks: dict[str, Check], world: World, plan: Plan) -> None:
         gate = asyncio.Semaphore(self.options.parallel)
@@ -297,16 +249,53 @@ class Run:
         made = world.windows_pods - pods
         self._tell(events.FixtureReady(at_s=self._now(), name=name, seconds=seconds, windows_pods=made))
 
-    def _give_up(self, plan: Plan | None, error: ClusterError) -> None:
-        """Trouble of ours before any check could run: every requirement says so."""
-        planned = plan.requirements if plan else [_unplanned(self.specification, item) for item in self.requirements]
-        for item in planned:
-            if item.id not in self._results:
-                self._finish(unjudged(item, "error", error.message, error.remedy))
+    async def _run_upstream(self, items: Sequence[Planned], prepared: Prepared, world: World) -> None:
+        def progress(spec: Selected, state: str, done: int, total: int) -> None:
+            if state == "started":
+                for item in items:
+                    if spec.name in item.upstream and item.verifier == "upstream":
+                        self._tell(events.RequirementStarted(at_s=self._now(), id=item.id))
+            self._tell(
+                events.UpstreamProgress(
+                    at_s=self._now(), test=spec.name, text=spec.text, state=state, done=done, total=total
+                )
+            )
+
+        def finish(item: Planned, judged: RequirementResult) -> None:
+            native = self._awaiting_upstream.pop(item.id, None)
+            self._finish(combine(native, judged) if native is not None else judged)
+
+        await verify_upstream(items, prepared, world, self._stopping, progress, finish)
+
+    def _give_up(self, reason: str, next_step: str = "", outcome: Literal["blocked", "error"] = "error") -> None:
+        """Every requirement that has no outcome by now says why."""
+        planned = {item.id: item for item in self._plan.requirements} if self._plan else {}
+        for item in self.requirements:
+            if item.id in self._results:
+                continue
+            native = self._awaiting_upstream.get(item.id)
+            if native is not None and native.outcome == "failed":
+                # What our own check found wrong is wrong, whatever upstream would have said.
+                self._finish(native)
+            else:
+                one = planned.get(item.id) or unplanned(self.specification, item)
+                self._finish(unjudged(one, outcome, reason, next_step))
+
+    async def _wind_up(self) -> None:
+        """Leave nothing behind, and say what the run came to."""
+        try:
+            self._give_up(f"{self._why_stopped} before it was judged", "run again", self._when_stopped)
+            leftovers = await self._clean_up(self._world) if self._world else []
+            self._conclude(leftovers)
+        finally:
+            self._queue.put_nowait(None)
 
     async def _clean_up(self, world: World) -> list[str]:
         start = now()
-        left = await self._remove_everything() + world.leftovers
+        try:
+            left = await self._remove_everything() + world.leftovers
+        except Exception as error:
+            left = [f"unknown: {own_failure(error)}", *world.leftovers]
         seconds = round(now() - start, 3)
         self._tell(events.CleanedUp(at_s=self._now(), leftovers=left, seconds=seconds))
         return left
@@ -321,9 +310,10 @@ class Run:
             pause=max(timing.wall(timing.table.poll), 0.05),
         )
 
-    def _conclude(self, inventory: Inventory | None, world: World | None, leftovers: list[str]) -> None:
-        results = [self._results[item.id] for item in self.requirements if item.id in self._results]
-        rules = judge_rules(self.specification, inventory, world, results, self.options.rules)
+    def _conclude(self, leftovers: list[str]) -> None:
+        self._tell_sights()
+        results = [self._results[item.id] for item in self.requirements]
+        rules = judge_rules(self.specification, self._facts, results)
         for rule in rules:
             self._tell(events.RuleJudged(at_s=self._now(), result=rule))
         verdict = judge(
@@ -332,19 +322,30 @@ class Run:
             rules,
             air_gapped=self.options.settings.air_gapped,
             interrupted=self._interrupted,
+            leftovers=bool(leftovers),
         )
-        pods = world.windows_pods if world else 0
+        pods = self._world.windows_pods if self._world else 0
         self._tell(events.RunFinished(at_s=self._now(), verdict=verdict, windows_pods=pods))
 
     def _finish(self, result: RequirementResult) -> None:
-        self._results[result.id] = result
-        self._tell(events.RequirementFinished(at_s=self._now(), result=result))
+        # What the rules need to know of a result stands before it: a run that is killed right after can be resumed.
+        self._tell_sights()
+        event = self._tell(events.RequirementFinished(at_s=self._now(), result=result))
+        self._results[result.id] = event.result
 
-    def _tell(self, event: events.AnyEvent) -> None:
-        """Let an event out, once no secret is in it."""
+    def _tell_sights(self) -> None:
+        if self._world and (new := sights(self._world).beyond(self._facts.sights)):
+            self._tell(events.PodsSeen(at_s=self._now(), sights=new))
+
+    def _tell(self, event: Told) -> Told:
+        """Let an event out, once no secret is in it; what is judged is what was told."""
         text = msgspec.json.encode(event).decode()
         clean = without_secrets(text, self.client.transport.credentials.secrets())
-        self._queue.put_nowait(event if clean == text else msgspec.json.decode(clean, type=events.AnyEvent))
+        if clean != text:
+            event = msgspec.json.decode(clean, type=type(event))
+        self._facts.apply(event)
+        self._queue.put_nowait(event)
+        return event
 
     def _now(self) -> float:
         return round(now() - self._began, 3)
@@ -370,5 +371,31 @@ def plan_run(
     )
 
 
-def _unplanned(specification: Specification, item: Requirement) -> Planned:
-    return Planned(id=item.id, category=item.category, level=specification.level(item), action="blocked")
+def sights(world: World) -> Sights:
+    """What can be seen of the run's own pods now."""
+    spaces = world.namespaces
+    images = {
+        ImageSeen(pod=f"{space.name}/{used.pod}", node=used.node, image=used.image, digest=used.digest)
+        for space in spaces
+        for used in space.images
+    }
+    return Sights(
+        namespaces=[space.name for space in spaces],
+        images=sorted(images),
+        misplaced=[f"{space.name}/{name}: {how}" for space in spaces for name, how in space.misplaced.items()],
+        impostors=[text for space in spaces for text in space.impostors.values()] + world.impostors,
+    )
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do this to its end, however often the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from winready.engine import defaults
 from winready.spec.model import Category, Requirement, Specification
 
 
@@ -17,7 +18,7 @@ class SelectionError(Exception):
 class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the operator asked for, as given."""
 
-    profile: str = "core"
+    profile: str = defaults.PROFILE
     categories: list[str] = []
     requirements: list[str] = []
     skip: list[str] = []

@@ -41,8 +41,12 @@ def judge(
     *,
     air_gapped: bool = False,
     interrupted: bool = False,
+    leftovers: bool = False,
 ) -> Verdict:
-    """Judge a run. Nothing selected, nothing run or anything left unjudged never passes."""
+    """Judge a run. Nothing selected, nothing run or anything left unjudged never passes.
+
+    A run that left something behind on the cluster may have passed, but is never done: its exit code says so.
+    """
     core = [item.id for item in specification.requirements if specification.level(item) == "core"]
     judged = {result.id for result in results}
     failed: list[str] = []
@@ -61,7 +65,7 @@ def judge(
         unjudged.append("nothing was verified")
     selected = sum(1 for requirement_id in core if requirement_id in judged)
     reasons = [*failed, *unjudged]
-    exit_code = EXIT_FAILED if failed else EXIT_BLOCKED if unjudged else EXIT_PASS
+    exit_code = EXIT_FAILED if failed else EXIT_BLOCKED if unjudged or leftovers else EXIT_PASS
     if interrupted:
         reasons, exit_code = ["the run was interrupted", *reasons], EXIT_INTERRUPTED
     return Verdict(
@@ -71,6 +75,16 @@ def judge(
         core_selected=selected,
         core_total=len(core),
         reasons=reasons,
+    )
+
+
+def refused(verdict: Verdict, why: str) -> Verdict:
+    """The verdict of a run that cannot be vouched for, whatever its outcomes were."""
+    return msgspec.structs.replace(
+        verdict,
+        verdict="Fail",
+        exit_code=verdict.exit_code if verdict.exit_code != EXIT_PASS else EXIT_BLOCKED,
+        reasons=[why, *verdict.reasons],
     )
 
 

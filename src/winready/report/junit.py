@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from winready.engine.outcomes import RequirementResult, RuleResult
@@ -46,11 +45,6 @@ def render(record: Record, *, draft: Sequence[str] = ()) -> str:
         "</testsuites>",
     ]
     return "\n".join(lines) + "\n"
-
-
-def write(record: Record, folder: Path) -> None:
-    """Write ``junit.xml`` into the run's folder."""
-    (folder / NAME).write_text(render(record), encoding="utf-8")
 
 
 def _requirement(item: RequirementResult) -> str:

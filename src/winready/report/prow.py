@@ -34,7 +34,7 @@ def write(run: Record, folder: Path) -> None:
     (folder / "build-log.txt").write_text(printable("\n".join(lines) + "\n"), encoding="utf-8")
     (artifacts / "junit_winready.xml").write_text(junit.render(run), encoding="utf-8")
     record.write(run, artifacts)
-    page.write(run, artifacts)
+    (artifacts / page.NAME).write_text(page.render(run), encoding="utf-8")
 
 
 def _time(text: str) -> datetime:

@@ -56,6 +56,8 @@ class Record(msgspec.Struct, kw_only=True):
     cleanup_s: float = 0.0
     leftovers: list[str] = []
     windows_pods_started: int = 0
+    selected: list[str] = []
+    """What was to be verified, in the order of the run's own specification."""
 
     def apply(self, event: events.AnyEvent) -> None:
         """Take in one more event."""
@@ -64,7 +66,7 @@ class Record(msgspec.Struct, kw_only=True):
             case events.RunStarted():
                 self.run_id, self.tool, self.started = event.run_id, event.tool, event.time
                 self.spec = {"version": event.spec_version, "digest": event.spec_digest}
-                self.selection, self.settings = event.selection, event.settings
+                self.selection, self.settings, self.selected = event.selection, event.settings, event.requirements
             case events.InventoryTaken():
                 self.cluster = event.inventory
             case events.PlanMade():
@@ -89,9 +91,38 @@ class Record(msgspec.Struct, kw_only=True):
                 self.windows_pods_started = event.windows_pods
 
     def sort(self) -> None:
-        """Bring the requirements into the order of the standard; what it does not know comes last."""
-        order = {item.id: index for index, item in enumerate(load_standard().requirements)}
+        """Bring the requirements into the order of the run's specification, as far as the run says."""
+        # Runs of earlier versions did not; they followed the standard, or came without an order.
+        known = self.selected or [item.id for item in load_standard().requirements]
+        order = {name: index for index, name in enumerate(known)}
         self.requirements = sorted(self.requirements, key=lambda item: order.get(item.id, len(order)))
+
+
+class RecordFile:
+    """Keeps the record of a run that is followed, and writes it once the run has its verdict."""
+
+    name = NAME
+
+    def __init__(self, folder: Path) -> None:
+        self.record = Record()
+        self._folder = folder
+        self.finished = False
+        """Whether there is a verdict."""
+
+    def start(self) -> None:
+        """Nothing is written before the end."""
+
+    def handle(self, event: events.AnyEvent) -> None:
+        """Take in one event."""
+        self.record.apply(event)
+        if isinstance(event, events.RunFinished):
+            self.record.sort()
+            self.finished = True
+
+    def close(self) -> None:
+        """Write ``run.json``; a run without a verdict is told by its journal alone."""
+        if self.finished:
+            write(self.record, self._folder)
 
 
 def from_events(happened: Iterable[events.AnyEvent]) -> Record:
@@ -131,8 +162,8 @@ def read(folder: Path) -> Record:
     raise Unreadable(f"{path} is of the schema {head.schema[:40]!r}; this winready reads {SCHEMA}")
 
 
-def read_story(folder: Path) -> Record:
-    """The record of a run from its journal, however far it came; raises `Unreadable`."""
+def read_events(folder: Path) -> list[events.AnyEvent]:
+    """The events of a run, however far it came; raises `Unreadable`."""
     happened = journal.read(folder)
     if not happened or not isinstance(happened[0], events.RunStarted):
         raise Unreadable(f"{folder / journal.NAME} does not begin with the start of a run")
@@ -140,7 +171,12 @@ def read_story(folder: Path) -> Record:
         raise Unreadable(
             f"{folder / journal.NAME} is of the schema {happened[0].schema[:40]!r}; this winready reads {events.SCHEMA}"
         )
-    return from_events(happened)
+    return happened
+
+
+def read_story(folder: Path) -> Record:
+    """The record of a run from its journal, however far it came; raises `Unreadable`."""
+    return from_events(read_events(folder))
 
 
 class _Head(msgspec.Struct):

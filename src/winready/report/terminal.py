@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from winready.engine import events
 from winready.report import words
@@ -17,40 +17,25 @@ if TYPE_CHECKING:
 FRAMES_PER_SECOND = 4
 
 
-class Reporter(Protocol):
-    """Follows a run."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def handle(self, event: events.AnyEvent, record: Record) -> None:
-        """Take in an event; ``record`` already has it."""
-
-    def note(self, text: str) -> None:
-        """Say something that is not part of the run's story."""
-
-
 class Plain:
     """One line per event that matters; for pipes, logs and CI."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, record: Record) -> None:
+        self.name = stream_name(stream)
         self.stream = stream
+        self.record = record
 
-    def __enter__(self) -> Self:
-        return self
+    def start(self) -> None:
+        """Lines need no preparation."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
+    def close(self) -> None:
+        """Everything was flushed."""
 
-    def handle(self, event: events.AnyEvent, record: Record) -> None:
+    def handle(self, event: events.AnyEvent) -> None:
+        """Say what matters of an event; the record already has it."""
         match event:
             case events.InventoryTaken():
-                for line in words.cluster_lines(record):
+                for line in words.cluster_lines(self.record):
                     self.note(line)
             case events.PlanMade():
                 running = [item for item in event.plan.requirements if item.action == "run"]
@@ -64,22 +49,25 @@ class Plain:
             case events.RequirementFinished():
                 self.note(words.result_line(event.result))
             case events.RunFinished():
-                for _, line in words.summary_lines(record):
+                for _, line in words.summary_lines(self.record):
                     self.note(line)
             case _:
                 pass
 
     def note(self, text: str) -> None:
+        """One line."""
         print(printable(text), file=self.stream, flush=True)
 
 
 class Live:
     """Finished requirements scroll by; below them stands what runs now, how far it is and what is expected."""
 
-    def __init__(self, console: Console, scale: float) -> None:
+    def __init__(self, console: Console, record: Record, scale: float) -> None:
         from rich.live import Live as Display
 
+        self.name = "the terminal"
         self.console = console
+        self.record = record
         self.scale = scale
         self._began = time.monotonic()
         self._running: dict[str, float] = {}
@@ -91,19 +79,19 @@ class Live:
             get_renderable=self._view, console=console, refresh_per_second=FRAMES_PER_SECOND, transient=True
         )
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
+        """Take a part of the screen."""
         self._display.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Give it back."""
         self._display.stop()
 
-    def handle(self, event: events.AnyEvent, record: Record) -> None:
+    def handle(self, event: events.AnyEvent) -> None:
+        """Show an event; the record already has it."""
         match event:
             case events.InventoryTaken():
-                for line in words.cluster_lines(record):
+                for line in words.cluster_lines(self.record):
                     self.note(line)
                 self.note("")
             case events.PlanMade():
@@ -129,12 +117,13 @@ class Live:
             case events.RunFinished():
                 self._display.stop()
                 self.note("")
-                for style, line in words.summary_lines(record):
+                for style, line in words.summary_lines(self.record):
                     self._print(line, style)
             case _:
                 pass
 
     def note(self, text: str) -> None:
+        """One line above the live part."""
         self._print(text, "")
 
     def _print(self, text: str, style: str) -> None:
@@ -158,10 +147,15 @@ class Live:
         return view
 
 
-def make_reporter(stream: TextIO, scale: float, *, colour: bool) -> Reporter:
+def make_terminal(stream: TextIO, record: Record, scale: float, *, colour: bool) -> Plain | Live:
     """The live view where somebody watches, plain lines everywhere else."""
     if not stream.isatty() or not colour:
-        return Plain(stream)
+        return Plain(stream, record)
     from rich.console import Console
 
-    return Live(Console(file=stream, highlight=False, soft_wrap=True), scale)
+    return Live(Console(file=stream, highlight=False, soft_wrap=True), record, scale)
+
+
+def stream_name(stream: TextIO) -> str:
+    """What people call it."""
+    return {sys.stdout: "standard output", sys.stderr: "standard error"}.get(stream, "the output")

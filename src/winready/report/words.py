@@ -84,11 +84,17 @@ def summary_lines(record: Record) -> list[tuple[str, str]]:
         elif rule.outcome != "passed":
             lines.append(_rule_line(rule))
     for left in record.leftovers:
-        lines.append(("yellow", f"left behind on the cluster: {left}; 'winready cleanup' tries again"))
+        lines.append(("yellow", f"left behind on the cluster: {left}"))
     if record.exit_code == EXIT_INTERRUPTED:
         lines.append(("yellow", record.verdict_reasons[0]))
     lines.append(("bold green" if record.verdict == "Pass" else "bold red", record.verdict_text))
     return lines
+
+
+def leftovers_line(record: Record) -> str:
+    """What must not be overlooked of a run that could not clean up."""
+    left = count(len(record.leftovers), "object")
+    return f"{left} of this run left behind on the cluster, named above: 'winready cleanup' tries again"
 
 
 def by_reason(results: list[RequirementResult]) -> list[list[RequirementResult]]:

@@ -20,7 +20,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from report import samples
 from winready.cli.main import cli
-from winready.engine.outcomes import RuleResult
 from winready.report.bundle import archive, making, verifying
 from winready.report.bundle.product import Product
 from winready.report.record import Record
@@ -107,17 +106,7 @@ def test_the_same_run_gives_the_same_bytes(bundle: Path, keys: tuple[Path, Path]
         ({"digest": "sha256:" + "0" * 64}, "a modified specification"),
         ({"conformance": False}, "rule.linux-conformance is not shown"),
         (
-            {
-                "rules": samples.rule_results(
-                    RuleResult(
-                        id="rule.cluster-size",
-                        outcome="failed",
-                        reason="one node",
-                        gates="run",
-                        waived_by="--allow-small-cluster",
-                    )
-                )
-            },
+            {"found": samples.inventory(windows=1), "waived": True},
             "rule.cluster-size was waived by --allow-small-cluster",
         ),
     ],
@@ -196,7 +185,13 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
         (replace("product.yaml", b"Shop", b"Shoe", 1), "product.yaml does not follow"),
         (replace("junit.xml", b"windows-1", b"windows-9", 1), "junit.xml does not follow"),
         (replace("journal.jsonl", b'"outcome":"passed"', b'"outcome":"failed"', 1), "by the rules the verdict is Fail"),
-        (replace("journal.jsonl", b'"build":"10.0.20348"', b'"build":""'), "without proof"),
+        (replace("journal.jsonl", b'"build":"10.0.20348"', b'"build":""'), "no proof that a Windows container"),
+        (
+            replace("journal.jsonl", b"e2e-test-images/agnhost", b"e2e-test-images/iis"),
+            "rule.images is failed, not passed",
+        ),
+        (replace("journal.jsonl", b'"os":"linux"', b'"os":"bsd"', 1), "rule.cluster-size is failed, not passed"),
+        (replace("journal.jsonl", b'"passed":420', b'"passed":4'), "rule.linux-conformance is blocked, not passed"),
         (replace("journal.jsonl", b'"level":"core"', b'"level":"advisory"'), "is not a requirement of level"),
         (replace("journal.jsonl", b'{"event":"run-finished"', b'{"event":"run-vanished"'), "journal cannot be read"),
         (drop("rule.images"), "rule.images has no outcome"),

@@ -12,7 +12,6 @@ from aiohttp import ClientSession, CookieJar, web
 
 from report import samples
 from winready.engine.journal import NAME as JOURNAL
-from winready.engine.journal import Journal
 from winready.report.dashboard.server import Dashboard
 
 DNS = "core.network.dns-internal"
@@ -122,9 +121,9 @@ async def test_a_run_that_was_killed_does_not_look_live(site: Site, tmp_path: Pa
     folder = tmp_path / "261105-100000-eeee"
     folder.mkdir()
     happened = samples.run_events(folder.name, ids=[DNS, samples.CORE[0]])
-    with Journal(folder) as journal:
+    with samples.written_journal(folder) as journal:
         for event in happened[:5]:
-            journal.append(event)
+            journal.handle(event)
         assert "is in progress" in (await site.get("/"))[1]
         async with site.session.get(f"{site.address}/runs/{folder.name}", allow_redirects=False) as answer:
             assert (answer.status, answer.headers["Location"]) == (302, f"/runs/{folder.name}/live")
@@ -142,8 +141,8 @@ async def test_a_run_in_progress_is_followed_event_by_event(site: Site, tmp_path
     folder = tmp_path / "261105-100000-eeee"
     folder.mkdir()
     happened = samples.run_events(folder.name, ids=[DNS], outcomes={DNS: "failed"})
-    with Journal(folder) as journal:
-        journal.append(happened[0])
+    with samples.written_journal(folder) as journal:
+        journal.handle(happened[0])
         _, text = await site.get("/")
         assert f'href="/runs/{folder.name}/live"' in text
         assert (await site.get(f"/runs/{folder.name}"))[1].count("<title>winready") == 1
@@ -153,7 +152,7 @@ async def test_a_run_in_progress_is_followed_event_by_event(site: Site, tmp_path
             ids: list[int] = []
             _take(await answer.content.readuntil(b"\n\n"), seen, ids)
             for event in happened[1:]:
-                journal.append(event)
+                journal.handle(event)
                 _take(await answer.content.readuntil(b"\n\n"), seen, ids)
             assert await asyncio.wait_for(answer.content.read(), 60) == b""
     kinds = [event["event"] for event in seen]

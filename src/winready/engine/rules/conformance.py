@@ -9,10 +9,11 @@ from __future__ import annotations
 import gzip
 import tarfile
 from pathlib import Path
-from typing import IO, BinaryIO, Literal
+from typing import IO, BinaryIO
 from xml.parsers import expat
 
-import msgspec
+from winready.engine.outcomes import Judged
+from winready.engine.terms import Conformance
 
 MARK = "[Conformance]"
 MOST_BYTES = 64 * 2**20
@@ -27,22 +28,17 @@ class ConformanceError(ValueError):
     """The file cannot be used as a conformance result; the message says why."""
 
 
-class Conformance(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says."""
-
-    source: str
-    passed: int
-    failed: list[str]
-
-    def judged(self) -> tuple[Literal["passed", "failed", "blocked"], str]:
-        """The outcome of the rule."""
-        ran = self.passed + len(self.failed)
-        if self.failed:
-            names = "; ".join(self.failed[:FAILURES_NAMED])
-            return "failed", f"{len(self.failed)} of {ran} conformance tests failed in {self.source}: {names}"
-        if ran < LEAST_TESTS:
-            return "blocked", f"{self.source} has only {ran} conformance tests, which is not the whole of them"
-        return "passed", f"all {ran} conformance tests passed in {self.source}"
+def judge_conformance(given: Conformance | None) -> Judged:
+    """The outcome of the rule."""
+    if given is None:
+        return "blocked", "absent: no result of Linux conformance was given (--linux-conformance FILE)"
+    ran = given.passed + len(given.failed)
+    if given.failed:
+        names = "; ".join(given.failed[:FAILURES_NAMED])
+        return "failed", f"{len(given.failed)} of {ran} conformance tests failed in {given.source}: {names}"
+    if ran < LEAST_TESTS:
+        return "blocked", f"{given.source} has only {ran} conformance tests, which is not the whole of them"
+    return "passed", f"all {ran} conformance tests passed in {given.source}"
 
 
 def read_conformance(path: Path) -> Conformance:

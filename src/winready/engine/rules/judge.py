@@ -1,76 +1,57 @@
-"""The six rules, each a small function from what was seen to an outcome and a reason."""
+"""The rules, each a small function from facts and results to an outcome and a reason; none of them needs a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from winready.checks.world import World
 from winready.cluster.images import repository
-from winready.cluster.inventory import Inventory
 from winready.cluster.settings import AGNHOST, PAUSE
-from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
-from winready.engine.rules.conformance import Conformance
-from winready.spec.builds import BuildList, load_builds
-from winready.spec.model import Specification
+from winready.engine.facts import Facts
+from winready.engine.outcomes import Judged, RequirementResult, RuleResult
+from winready.engine.rules.conformance import judge_conformance
+from winready.engine.terms import Terms
+from winready.spec.builds import load_builds
+from winready.spec.model import Rule, Specification
 
 LEAST_NODES = 2
-Judged = tuple[Outcome, str]
+WINDOWS_BUILDS = "rule.windows-builds"
+NAMED = 5
+"""Examples in a reason; more would hide it."""
+Judge = Callable[[Facts, Terms, Sequence[RequirementResult]], Judged]
 
 
-@dataclass(frozen=True)
-class RuleOptions:
-    """What the operator decided about the rules."""
-
-    allow_small_cluster: bool = False
-    windows_builds: BuildList = "published"
-    conformance: Conformance | None = None
+def judge_rules(specification: Specification, facts: Facts, results: Sequence[RequirementResult]) -> list[RuleResult]:
+    """Judge every rule of the specification; one that this winready cannot judge is blocked."""
+    terms = facts.terms or Terms()
+    return [_judge(rule, facts, terms, results) for rule in specification.rules]
 
 
-def judge_rules(
-    specification: Specification,
-    inventory: Inventory | None,
-    world: World | None,
-    results: Sequence[RequirementResult],
-    options: RuleOptions,
-) -> list[RuleResult]:
-    """Judge every rule of the standard."""
-    judged: dict[str, Judged] = {
-        "rule.windows-builds": _windows_builds(inventory, world, results, options.windows_builds),
-        "rule.images": _images(world, results),
-        "rule.pod-os": _pod_os(world, results),
-        "rule.no-linux-passing": _no_linux_passing(world, results),
-        "rule.cluster-size": _cluster_size(inventory),
-        "rule.linux-conformance": _linux_conformance(options.conformance),
-    }
-    waived = {"rule.cluster-size": "--allow-small-cluster"} if options.allow_small_cluster else {}
-    return [
-        RuleResult(
-            id=rule.id,
-            outcome=judged[rule.id][0],
-            reason=judged[rule.id][1],
-            gates=rule.gates,
-            waived_by=waived.get(rule.id) if judged[rule.id][0] != "passed" else None,
-        )
-        for rule in specification.rules
-        if rule.id in judged
-    ]
+def _judge(rule: Rule, facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> RuleResult:
+    try:
+        judge = JUDGES.get(rule.id, _unknown)
+        outcome, reason = judge(facts, terms, results)
+    except Exception as error:
+        outcome, reason = "error", f"winready itself failed: {type(error).__name__}: {error}"
+    waived = rule.waived_by if outcome != "passed" and rule.waived_by in terms.waived else None
+    return RuleResult(id=rule.id, outcome=outcome, reason=reason, gates=rule.gates, waived_by=waived)
 
 
-def _windows_builds(
-    inventory: Inventory | None, world: World | None, results: Sequence[RequirementResult], chosen: BuildList
-) -> Judged:
+def _unknown(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
+    return "blocked", "this winready does not know how to judge it; a newer one may"
+
+
+def _windows_builds(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
     """Every judged node has a build of the chosen list, and what runs there does not contradict it."""
-    if inventory is None or world is None:
+    if facts.inventory is None:
         return "error", "the cluster could not be looked at"
-    if not world.windows_nodes:
+    if not facts.windows_nodes:
         return "blocked", "no Windows node can be used"
     known = load_builds()
-    allowed = known.lists[chosen]
-    words = f"the list '{chosen}' ({allowed.text}, taken {allowed.taken})"
-    outside = [node for node in world.windows_nodes if node.build not in allowed.builds]
+    allowed = known.lists[terms.windows_builds]
+    words = f"the list '{terms.windows_builds}' ({allowed.text}, taken {allowed.taken})"
+    outside = [node for node in facts.windows_nodes if node.build not in allowed.builds]
     if outside:
-        nodes = "; ".join(f"node {node.name} runs {known.name(node.build)}" for node in outside[:5])
+        nodes = "; ".join(f"node {node.name} runs {known.name(node.build)}" for node in outside[:NAMED])
         others = [name for name, each in known.lists.items() if all(node.build in each.builds for node in outside)]
         hint = f"; --windows-builds {others[0]} allows it" if others else ""
         return "failed", f"{nodes}, which is outside {words}{hint}"
@@ -84,8 +65,8 @@ def _windows_builds(
         }
     )
     if liars:
-        return "failed", "; ".join(liars[:5])
-    found = sorted({known.name(node.build) for node in world.windows_nodes})
+        return "failed", "; ".join(liars[:NAMED])
+    found = sorted({known.name(node.build) for node in facts.windows_nodes})
     return "passed", f"{', '.join(found)}: in {words}"
 
 
@@ -94,26 +75,22 @@ def _number(build: str) -> int:
     return int(last) if last.isdigit() else 0
 
 
-def _images(world: World | None, results: Sequence[RequirementResult]) -> Judged:
+def _images(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
     """Windows pods ran agnhost and pause and nothing else, the same content everywhere.
 
     Upstream's tests bring their own images: what they alone have shown with others is not shown as the standard wants.
     """
-    if world is None:
-        return "blocked", "no pod was started"
-    allowed = {repository(world.settings.image(each)) for each in (AGNHOST, PAUSE)}
     known = {_name(image) for image in (AGNHOST, PAUSE)}
     digests: dict[str, dict[str, set[str]]] = {}
     strangers = []
-    for namespace in world.namespaces:
-        for used in namespace.images:
-            # A run uses one tag of each image: another one on some node is as wrong as other content.
-            content = f"{used.image} ({used.digest})"
-            digests.setdefault(repository(used.image), {}).setdefault(content, set()).add(used.node)
-            if repository(used.image) not in allowed:
-                strangers.append(f"pod {namespace.name}/{used.pod} on node {used.node} runs {used.image}")
+    for used in facts.sights.images:
+        # A run uses one tag of each image: another one on some node is as wrong as other content.
+        content = f"{used.image} ({used.digest})"
+        digests.setdefault(repository(used.image), {}).setdefault(content, set()).add(used.node)
+        if repository(used.image) not in terms.images:
+            strangers.append(f"pod {used.pod} on node {used.node} runs {used.image}")
     if strangers:
-        return "failed", f"{'; '.join(strangers[:5])}; the standard wants agnhost and pause"
+        return "failed", f"{'; '.join(strangers[:NAMED])}; the standard wants agnhost and pause"
     for image, found in digests.items():
         if len(found) > 1:
             places = "; ".join(f"{content} on {', '.join(sorted(nodes))}" for content, nodes in sorted(found.items()))
@@ -126,7 +103,7 @@ def _images(world: World | None, results: Sequence[RequirementResult]) -> Judged
         if pod.os == "windows" and any(_name(image) not in known for image in pod.image.split(", "))
     ]
     if shown_by_others:
-        words = "; ".join(list(dict.fromkeys(shown_by_others))[:5])
+        words = "; ".join(list(dict.fromkeys(shown_by_others))[:NAMED])
         return (
             "blocked",
             f"{words}, where the standard wants agnhost and pause; --engine both adds winready's own check",
@@ -142,31 +119,27 @@ def _name(image: str) -> str:
     return repository(image).rpartition("/")[2]
 
 
-def _pod_os(world: World | None, results: Sequence[RequirementResult]) -> Judged:
-    if world is None or not world.namespaces:
+def _pod_os(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
+    if not facts.sights.namespaces:
         if any(result.verifier == "upstream" and result.evidence.pods for result in results):
             return "not-applicable", "winready started no pod; upstream's own tests do not state a system for theirs"
         return "blocked", "no pod was started"
-    misplaced = [
-        f"{namespace.name}/{name}: {how}" for namespace in world.namespaces for name, how in namespace.misplaced.items()
-    ]
-    if misplaced:
-        return "failed", f"something rewrote pods on their way: {'; '.join(misplaced[:5])}"
+    if misplaced := facts.sights.misplaced:
+        return "failed", f"something rewrote pods on their way: {'; '.join(misplaced[:NAMED])}"
     return "passed", "every pod states its operating system and carries the node selector for it"
 
 
-def _no_linux_passing(world: World | None, results: Sequence[RequirementResult]) -> Judged:
-    impostors = [text for namespace in (world.namespaces if world else []) for text in namespace.impostors.values()]
-    impostors += world.impostors if world else []
-    if impostors:
-        return "failed", "; ".join(impostors[:5])
+def _no_linux_passing(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
+    if impostors := facts.sights.impostors:
+        return "failed", "; ".join(impostors[:NAMED])
     witnesses = {pod.uid for result in results for pod in result.evidence.pods if pod.os == "windows" and pod.build}
     if not witnesses:
         return "blocked", "no Windows container was seen"
     return "passed", f"all {len(witnesses)} Windows pods proved to be Windows containers"
 
 
-def _cluster_size(inventory: Inventory | None) -> Judged:
+def _cluster_size(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
+    inventory = facts.inventory
     if inventory is None:
         return "error", "the cluster could not be looked at"
     counts = {os: len(inventory.usable(os)) for os in ("linux", "windows")}
@@ -178,7 +151,15 @@ def _cluster_size(inventory: Inventory | None) -> Judged:
     return "failed", f"not qualified: {found}, where {LEAST_NODES} of each are needed{detail}"
 
 
-def _linux_conformance(given: Conformance | None) -> Judged:
-    if given is None:
-        return "blocked", "absent: no result of Linux conformance was given (--linux-conformance FILE)"
-    return given.judged()
+def _linux_conformance(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
+    return judge_conformance(terms.conformance)
+
+
+JUDGES: dict[str, Judge] = {
+    WINDOWS_BUILDS: _windows_builds,
+    "rule.images": _images,
+    "rule.pod-os": _pod_os,
+    "rule.no-linux-passing": _no_linux_passing,
+    "rule.cluster-size": _cluster_size,
+    "rule.linux-conformance": _linux_conformance,
+}

@@ -12,8 +12,8 @@ from winready.engine import events, journal
 from winready.report import record
 from winready.report.bundle import making, signing
 from winready.report.bundle.archive import BundleError, unpack
-from winready.report.bundle.judging import JournalError, recompute, refusals
 from winready.report.bundle.making import Certificate
+from winready.report.bundle.recomputing import JournalError, recompute, refusals
 from winready.report.record import Record
 from winready.spec.loader import SpecificationError, load_standard, parse
 from winready.spec.model import Specification
@@ -58,7 +58,7 @@ def read_run(data: bytes) -> Record:
     checked = verify(data)
     if not checked.intact:
         raise BundleError("; ".join(checked.broken))
-    return _record(_story(unpack(data)[journal.NAME]))
+    return record.from_events(_story(unpack(data)[journal.NAME]))
 
 
 def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | None) -> None:
@@ -73,12 +73,16 @@ def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | N
     _signature(files, checked, key)
     specification = _specification(files[making.SPECIFICATION])
     story = _story(files[journal.NAME])
-    run = _record(story)
-    verdict = recompute(specification, story)
+    run = record.from_events(story)
+    recomputed = recompute(specification, story)
+    verdict = recomputed.verdict
     if str(verdict) != run.verdict_text or verdict.exit_code != run.exit_code:
         raise JournalError(f"by the rules the verdict is {verdict}, the journal says {run.verdict_text}")
     count = len(run.requirements)
     checked.holds.append(f"by the rules, the {count} outcomes in the journal give the verdict {verdict}")
+    checked.cannot_tell += recomputed.cannot_tell
+    if recomputed.rules:
+        checked.holds.append(f"by the facts in the journal, {recomputed.rules} rules have the outcomes that it tells")
     claim = _claim(files[making.CERTIFICATE])
     standard = load_standard().digest
     if run.spec.get("digest") == standard == specification.digest:
@@ -146,13 +150,9 @@ def _specification(data: bytes) -> Specification:
 
 def _story(data: bytes) -> list[events.AnyEvent]:
     try:
-        return [msgspec.json.decode(line, type=events.AnyEvent) for line in data.split(b"\n") if line]
-    except journal.NOT_JSON as error:
+        return journal.parse(data, "the journal")
+    except journal.Unreadable as error:
         raise JournalError(f"the journal cannot be read: {error}") from None
-
-
-def _record(story: list[events.AnyEvent]) -> Record:
-    return record.from_events(story)
 
 
 def _claim(data: bytes) -> Certificate:

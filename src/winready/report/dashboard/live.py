@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from winready.engine import events, journal
 
 POLL_SECONDS = 0.2
@@ -46,7 +44,7 @@ async def follow(
         for line in lines:
             offset += len(line) + 1
             try:
-                event: events.AnyEvent = msgspec.json.decode(line, type=events.AnyEvent)
+                event = journal.decode(line)
             except journal.NOT_JSON:
                 continue
             yield offset, told(event)
@@ -78,6 +76,10 @@ def told(event: events.AnyEvent) -> dict[str, Any]:
             return {"event": "running", "id": event.id, "at": event.at_s}
         case events.UpstreamProgress():
             return {"event": "upstream", "text": event.text, "state": event.state, "at": event.at_s}
+        case events.PodsSeen():
+            return {"event": "seen", "at": event.at_s}
+        case events.Crashed():
+            return {"event": "crashed", "error": event.error, "at": event.at_s}
         case events.CheckFinished():
             return {"event": "checked", "id": event.result.id, "outcome": event.result.outcome, "at": event.at_s}
         case events.RequirementFinished():

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -58,11 +57,6 @@ def render(record: Record, *, draft: Sequence[str] = (), home: str = "", note: s
             note=note,
         )
     )
-
-
-def write(record: Record, folder: Path) -> None:
-    """Write ``report.html`` into the run's folder."""
-    (folder / NAME).write_text(render(record), encoding="utf-8")
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from winready.checks.world import World
 from winready.cluster import steering
 from winready.cluster.errors import ClusterError
 from winready.cluster.namespaces import Namespace
-from winready.engine.upstream import Prepared
+from winready.engine.with_upstream.prepare import Prepared
 from winready.upstream.shards import Selected, at_once
 from winready.upstream.suite import Order, Result, Suite
 from winready.upstream.witness import Sort, call_witnesses, unproven, vouched, vouchers

@@ -1,19 +1,23 @@
-"""Running one check and turning the way it ends into an outcome. No evidence, no pass."""
+"""Running one check and turning the way it ends into an outcome."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import traceback
+
+import msgspec
 
 from winready.checks.context import Context
 from winready.checks.registry import Check
 from winready.checks.world import World
 from winready.cluster.errors import ClusterError
-from winready.cluster.evidence import Evidence
+from winready.cluster.evidence import bounded
 from winready.cluster.failures import CheckBlocked, CheckFailed, NotApplicable
 from winready.cluster.timing import now
-from winready.engine.outcomes import Outcome, RequirementResult
+from winready.engine.outcomes import Outcome, RequirementResult, unproven
 from winready.engine.plan import Planned
+
+REPORT_IT = "please report this with the run's journal"
 
 
 async def judge_requirement(check: Check, planned: Planned, world: World) -> RequirementResult:
@@ -52,17 +56,22 @@ async def judge_requirement(check: Check, planned: Planned, world: World) -> Req
     except asyncio.CancelledError:
         raise
     except Exception as error:
-        reason = f"winready itself failed: {type(error).__name__}: {error}"
-        return finish("error", reason, "please report this with the run's journal")
-    return _with_proof(context.evidence, finish)
+        context.evidence.fact("traceback", bounded("".join(traceback.format_exception(error))))
+        return finish("error", own_failure(error), REPORT_IT)
+    nodes = sorted({pod.node for pod in context.evidence.pods if pod.os == "windows" and pod.build})
+    passed = finish("passed", f"shown on {', '.join(nodes)}")
+    if lack := unproven(passed):
+        return msgspec.structs.replace(
+            passed, outcome="error", reason=f"the check ended with {lack}", next_step=REPORT_IT
+        )
+    return passed
 
 
-def _with_proof(evidence: Evidence, finish: Callable[..., RequirementResult]) -> RequirementResult:
-    witnesses = [pod for pod in evidence.pods if pod.os == "windows" and pod.build]
-    if not witnesses or not any(probe.ok for probe in evidence.probes):
-        return finish("error", "the check ended without proof that a Windows container took part", "please report this")
-    nodes = sorted({pod.node for pod in witnesses})
-    return finish("passed", f"shown on {', '.join(nodes)}")
+def own_failure(error: BaseException) -> str:
+    """A bug in words; of several that happened together, the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"winready itself failed: {type(error).__name__}: {error}"
 
 
 def unjudged(planned: Planned, outcome: Outcome, reason: str, next_step: str = "") -> RequirementResult:

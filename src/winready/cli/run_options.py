@@ -1,0 +1,145 @@
+"""From the choices on the command line to the engine's options; a choice that makes no sense ends the command."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from winready.cli.choices import PlanChoices, RunChoices
+from winready.cli.options import fail, parse_duration, parse_node_selector, parse_nodes
+from winready.engine import defaults
+
+if TYPE_CHECKING:
+    from winready.cluster.settings import Settings
+    from winready.engine.options import Carried, Options
+    from winready.engine.selection import Selection
+    from winready.engine.terms import Conformance, Terms
+    from winready.engine.with_upstream.prepare import UpstreamOptions
+
+
+def plan_options(choices: PlanChoices, engine: defaults.Engine, upstream: UpstreamOptions | None) -> Options:
+    """The options that decide about a plan."""
+    from winready.cluster.settings import Settings
+    from winready.engine.options import Options
+
+    return Options(
+        settings=Settings(run_id="plan"),
+        selection=_selection(choices),
+        nodes=parse_nodes(choices.nodes),
+        node_selector=parse_node_selector(choices.node_selectors),
+        allow_disruptive=choices.allow_disruptive,
+        engine=engine,
+        upstream=upstream,
+    )
+
+
+def run_options(
+    choices: RunChoices, run_id: str, scale: float, engine: defaults.Engine, upstream: UpstreamOptions | None
+) -> Options:
+    """The options of a run, with what it takes over from an earlier one."""
+    conformance = _conformance(choices.linux_conformance)
+    earlier = _earlier(choices)
+    return dataclasses.replace(
+        plan_options(choices, engine, upstream),
+        settings=_settings(choices, run_id, scale, earlier),
+        selection=earlier.selection if earlier else _selection(choices),
+        terms=_terms(choices, conformance, earlier.terms if earlier else None),
+        parallel=choices.parallel,
+        timeout=parse_duration(choices.timeout, "--timeout"),
+        carried=earlier.carried if earlier else None,
+        record={"sandbox": choices.sandbox, "faults": list(choices.faults)},
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Earlier:
+    """What an earlier run decides about this one."""
+
+    selection: Selection
+    carried: Carried | None = None
+    terms: Terms | None = None
+    air_gapped: bool = False
+
+
+def _selection(choices: PlanChoices) -> Selection:
+    from winready.engine.selection import Selection
+
+    return Selection(
+        profile="full" if choices.test_directory else choices.profile,
+        categories=list(choices.categories),
+        requirements=list(choices.requirements),
+        skip=list(choices.skip),
+    )
+
+
+def _settings(choices: RunChoices, run_id: str, scale: float, earlier: _Earlier | None) -> Settings:
+    from winready.cluster.settings import Settings, parse_toleration
+    from winready.cluster.timing import Timing
+
+    try:
+        tolerations = tuple(parse_toleration(text) for text in choices.tolerations)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--tolerate") from None
+    return Settings(
+        run_id=run_id,
+        timing=Timing(scale),
+        image_registry=choices.image_registry,
+        tolerations=tolerations,
+        air_gapped=choices.air_gapped or (earlier is not None and earlier.air_gapped),
+        allow_downtime=choices.allow_downtime,
+    )
+
+
+def _terms(choices: RunChoices, conformance: Conformance | None, earlier: Terms | None) -> Terms:
+    """What was decided now; what was not is as the run that is resumed had it."""
+    from winready.engine.terms import SMALL_CLUSTER, Terms
+
+    before = earlier or Terms()
+    waived = [SMALL_CLUSTER] if choices.allow_small_cluster else []
+    return Terms(
+        windows_builds=choices.windows_builds or before.windows_builds,
+        waived=list(dict.fromkeys([*before.waived, *waived])),
+        conformance=conformance or before.conformance,
+    )
+
+
+def _conformance(file: str | None) -> Conformance | None:
+    if file is None:
+        return None
+    from winready.engine.rules.conformance import ConformanceError, read_conformance
+
+    try:
+        return read_conformance(Path(file))
+    except ConformanceError as error:
+        raise click.BadParameter(f"{file} {error}", param_hint="--linux-conformance") from None
+
+
+def _earlier(choices: RunChoices) -> _Earlier | None:
+    """What ``--resume`` and ``--rerun-failed`` take from an earlier run."""
+    named = choices.resume or choices.rerun_failed
+    if not named:
+        return None
+    if choices.resume and choices.rerun_failed:
+        raise click.UsageError("--resume and --rerun-failed exclude each other")
+    from winready.engine.facts import gather
+    from winready.engine.options import Carried
+    from winready.engine.selection import Selection
+    from winready.report import folders, record
+
+    happened = record.read_events(folders.find(folders.report_folder(choices.report_dir), named))
+    earlier, facts = record.from_events(happened), gather(happened)
+    if choices.rerun_failed:
+        again = [item.id for item in earlier.requirements if item.outcome not in ("passed", "not-applicable")]
+        if not again:
+            fail(f"everything passed in run {earlier.run_id}; there is nothing to verify again")
+        return _Earlier(Selection(requirements=again))
+    nodes = tuple(node.uid for node in earlier.cluster.nodes) if earlier.cluster else ()
+    return _Earlier(
+        earlier.selection,
+        Carried(tuple(earlier.requirements), nodes, facts.sights),
+        facts.terms,
+        earlier.settings.get("air_gapped") is True,
+    )

@@ -1,0 +1,51 @@
+"""What the rules look at, gathered from a run's events: the run itself judges by it, and so does whoever reads the
+journal later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from winready.cluster.inventory import Inventory, Node
+from winready.engine import events
+from winready.engine.terms import Sights, Terms
+
+
+@dataclass
+class Facts:
+    """A run as far as its rules are concerned."""
+
+    terms: Terms | None = None
+    """None: a journal from before the terms were written down; its rules cannot be judged again."""
+    inventory: Inventory | None = None
+    judged_nodes: list[str] = field(default_factory=list)
+    sights: Sights = field(default_factory=Sights)
+
+    def apply(self, event: events.AnyEvent) -> None:
+        """Take in one more event."""
+        match event:
+            case events.RunStarted():
+                self.terms = event.terms
+            case events.InventoryTaken():
+                self.inventory = event.inventory
+            case events.PlanMade():
+                self.judged_nodes = event.plan.windows_nodes
+            case events.PodsSeen():
+                self.sights = self.sights.plus(event.sights)
+            case _:
+                pass
+
+    @property
+    def windows_nodes(self) -> list[Node]:
+        """The Windows nodes that are judged."""
+        nodes = self.inventory.nodes if self.inventory else []
+        return [node for node in nodes if node.name in self.judged_nodes]
+
+
+def gather(happened: Iterable[events.AnyEvent]) -> Facts:
+    """The facts in a journal."""
+    facts = Facts()
+    for event in happened:
+        facts.apply(event)
+    return facts

@@ -1,0 +1,46 @@
+"""How a run is to be done: what the operator decided, typed, with every default from one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from winready.cluster.settings import Settings
+from winready.engine import defaults
+from winready.engine.outcomes import RequirementResult
+from winready.engine.selection import Selection
+from winready.engine.terms import Sights, Terms
+from winready.engine.with_upstream.prepare import UpstreamOptions
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What is taken over from an earlier run of the same cluster instead of verified again."""
+
+    results: tuple[RequirementResult, ...]
+    nodes: tuple[str, ...]
+    """Uids of the nodes that the results are about."""
+    sights: Sights
+    """What that run saw of its pods: the rules judge them, too."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is to be done."""
+
+    settings: Settings
+    selection: Selection = field(default_factory=Selection)
+    nodes: int | None = defaults.NODES
+    """Windows nodes to judge; None for all."""
+    node_selector: dict[str, str] = field(default_factory=dict)
+    allow_disruptive: bool = False
+    terms: Terms = field(default_factory=Terms)
+    parallel: int = defaults.PARALLEL
+    timeout: float | None = None
+    """Wall seconds after which what is not finished is given up."""
+    carried: Carried | None = None
+    engine: defaults.Engine = defaults.ENGINE
+    upstream: UpstreamOptions | None = None
+    """How e2e.test is used; needed by every engine but the native one."""
+    record: dict[str, Any] = field(default_factory=dict)
+    """What else the record of the run should say about how it was started."""

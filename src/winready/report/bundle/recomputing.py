@@ -1,0 +1,145 @@
+"""What a bundle may vouch for: computed from the journal by the rules, never taken over from what somebody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from winready.engine import events
+from winready.engine.facts import Facts, gather
+from winready.engine.outcomes import RequirementResult, RuleResult, unproven
+from winready.engine.rules import JUDGES, judge_rules
+from winready.engine.rules.judge import WINDOWS_BUILDS
+from winready.engine.selection import SelectionError, select
+from winready.engine.verdict import EXIT_INTERRUPTED, Verdict, judge
+from winready.report.record import Record
+from winready.spec.builds import load_builds
+from winready.spec.model import Specification
+
+
+class JournalError(Exception):
+    """The journal tells no whole and consistent story."""
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """What follows from a journal."""
+
+    verdict: Verdict
+    rules: int
+    """How many rules were judged again."""
+    cannot_tell: list[str]
+    """What could not be, and why."""
+
+
+def recompute(specification: Specification, happened: Sequence[events.AnyEvent]) -> Recomputed:
+    """Rules and verdict from what the journal tells; raises `JournalError` when it contradicts itself."""
+    if not happened or not isinstance(happened[0], events.RunStarted):
+        raise JournalError("the journal does not begin with the start of a run")
+    last = happened[-1]
+    if not isinstance(last, events.RunFinished):
+        raise JournalError("the journal has no verdict: the run did not finish")
+    if sum(isinstance(event, events.RunStarted | events.RunFinished) for event in happened) != 2:
+        raise JournalError("the journal tells of more than one run")
+    started = happened[0]
+    results = _results(specification, happened)
+    rules = _rules(specification, happened)
+    try:
+        selected = [item.id for item in select(specification, started.selection)]
+    except SelectionError as error:
+        raise JournalError(f"the selection cannot be understood: {error}") from None
+    if missing := [name for name in selected if name not in results]:
+        raise JournalError(f"{missing[0]} was selected and has no outcome")
+    judged = [results[name] for name in selected]
+    facts = gather(happened)
+    again, cannot_tell = _judged_again(specification, facts, judged, rules)
+    leftovers = [left for event in happened if isinstance(event, events.CleanedUp) for left in event.leftovers]
+    verdict = judge(
+        specification,
+        judged,
+        rules,
+        air_gapped=started.settings.get("air_gapped") is True,
+        interrupted=last.verdict.exit_code == EXIT_INTERRUPTED,
+        # Runs from before the terms were written down did not count what they left behind.
+        leftovers=bool(leftovers) and facts.terms is not None,
+    )
+    return Recomputed(verdict, again, cannot_tell)
+
+
+def _results(specification: Specification, happened: Sequence[events.AnyEvent]) -> dict[str, RequirementResult]:
+    results: dict[str, RequirementResult] = {}
+    levels = {item.id: specification.level(item) for item in specification.requirements}
+    for event in happened:
+        if not isinstance(event, events.RequirementFinished):
+            continue
+        result = event.result
+        if result.id in results:
+            raise JournalError(f"{result.id} has two outcomes")
+        if levels.get(result.id) != result.level:
+            raise JournalError(f"{result.id} is not a requirement of level {result.level!r} in the specification")
+        if lack := unproven(result):
+            raise JournalError(f"{result.id} passed with {lack}")
+        results[result.id] = result
+    return results
+
+
+def _rules(specification: Specification, happened: Sequence[events.AnyEvent]) -> list[RuleResult]:
+    rules = [event.result for event in happened if isinstance(event, events.RuleJudged)]
+    gates = {rule.id: rule.gates for rule in specification.rules}
+    for rule in rules:
+        if gates.get(rule.id) != rule.gates:
+            raise JournalError(f"{rule.id} does not gate the {rule.gates} in the specification")
+    if len({rule.id for rule in rules}) != len(rules):
+        raise JournalError("a rule has two outcomes")
+    if missing := [name for name in gates if name not in {rule.id for rule in rules}]:
+        raise JournalError(f"{missing[0]} has no outcome")
+    return rules
+
+
+def _judged_again(
+    specification: Specification, facts: Facts, results: Sequence[RequirementResult], told: Sequence[RuleResult]
+) -> tuple[int, list[str]]:
+    """Hold the outcomes of the rules against what they are by the facts; returns where that cannot be done."""
+    if facts.terms is None:
+        why = "its journal is older than the record of what they look at, so they cannot be computed again"
+        return 0, [f"whether its rules were judged right: {why}"]
+    allowed = load_builds().lists[facts.terms.windows_builds]
+    by_id = {rule.id: rule for rule in judge_rules(specification, facts, results)}
+    cannot_tell = []
+    for rule in told:
+        if rule.id not in JUDGES:
+            cannot_tell.append(f"whether {rule.id} was judged right: this winready does not know that rule")
+        elif rule.id == WINDOWS_BUILDS and allowed.taken != facts.terms.builds_taken:
+            cannot_tell.append(
+                f"whether {rule.id} was judged right: the list of builds is of {facts.terms.builds_taken}, "
+                f"this winready has that of {allowed.taken}"
+            )
+        elif (by_id[rule.id].outcome, by_id[rule.id].waived_by) != (rule.outcome, rule.waived_by):
+            again = by_id[rule.id]
+            raise JournalError(f"by the facts in the journal {rule.id} is {again.outcome}, not {rule.outcome}")
+    return len(told) - len(cannot_tell), cannot_tell
+
+
+def refusals(run: Record, specification: Specification) -> list[str]:
+    """Why no certificate can rest on this run; empty when one can."""
+    reasons = []
+    if run.verdict != "Pass":
+        reasons.append(f"the verdict is {run.verdict_text}")
+    if run.scope != "complete":
+        reasons.append(f"the run is partial: {run.verdict_text}")
+    if run.settings.get("sandbox"):
+        reasons.append("it ran on the sandbox, a simulated cluster")
+    scale = run.settings.get("time_scale", 1)
+    if scale != 1:
+        reasons.append(f"its waits were divided by a time scale of {scale:g}")
+    if run.spec.get("digest") != specification.digest:
+        reasons.append("it followed a modified specification")
+    judged = {rule.id: rule for rule in run.rules}
+    for rule in specification.rules:
+        found = judged.get(rule.id)
+        if rule.gates == "certificate" and (found is None or found.outcome != "passed"):
+            why = found.reason if found else "no result was given (run with --linux-conformance FILE)"
+            reasons.append(f"{rule.id} is not shown: {why}")
+        if found is not None and found.waived_by:
+            reasons.append(f"{rule.id} was waived by {found.waived_by}: {found.reason}")
+    return reasons
