@@ -190,6 +190,7 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
             replace("journal.jsonl", b"e2e-test-images/agnhost", b"e2e-test-images/iis"),
             "rule.images is failed, not passed",
         ),
+        (replace("journal.jsonl", b'"sha256:1"', b'"sha256:2"', 1), "rule.images is failed, not passed"),
         (replace("journal.jsonl", b'"os":"linux"', b'"os":"bsd"', 1), "rule.cluster-size is failed, not passed"),
         (replace("journal.jsonl", b'"passed":420', b'"passed":4'), "rule.linux-conformance is blocked, not passed"),
         (replace("journal.jsonl", b'"level":"core"', b'"level":"advisory"'), "is not a requirement of level"),

@@ -87,7 +87,8 @@ def _images(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) ->
         # A run uses one tag of each image: another one on some node is as wrong as other content.
         content = f"{used.image} ({used.digest})"
         digests.setdefault(repository(used.image), {}).setdefault(content, set()).add(used.node)
-        if repository(used.image) not in terms.images:
+        # The registry is the operator's to choose, the image is not.
+        if repository(used.image) not in terms.images or _name(used.image) not in known:
             strangers.append(f"pod {used.pod} on node {used.node} runs {used.image}")
     if strangers:
         return "failed", f"{'; '.join(strangers[:NAMED])}; the standard wants agnhost and pause"
