@@ -156,11 +156,11 @@ def _run(target: Target, options: Options, standard: Specification, choices: Run
     if "standard output" in troubles:
         # Or Python would try once more at its end, and complain in a way of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    _last_words(record, troubles, folder)
+    _last_words(record, troubles, folder, choices.output)
     return record.exit_code or (EXIT_BLOCKED if troubles else 0)
 
 
-def _last_words(record: Record, troubles: dict[str, str], folder: Path) -> None:
+def _last_words(record: Record, troubles: dict[str, str], folder: Path, output: str) -> None:
     """What nobody should overlook, at the very end and beside any document."""
     from winready.report.words import leftovers_line
 
@@ -170,7 +170,8 @@ def _last_words(record: Record, troubles: dict[str, str], folder: Path) -> None:
         if troubles and not record.leftovers:
             say(f"       the cluster was cleaned up; what could be written is in {folder}", err=True)
         if record.leftovers:
-            say(leftovers_line(record), err=True)
+            # The last line of what people read, whether or not that is kept.
+            say(leftovers_line(record), err=output != "text" or "standard output" in troubles)
 
 
 async def _follow(
@@ -181,10 +182,10 @@ async def _follow(
     from winready.engine.journal import Journal
     from winready.engine.run import Run
     from winready.report import junit
+    from winready.report.files import Rendered
     from winready.report.following import follow
     from winready.report.html import page
     from winready.report.record import RecordFile
-    from winready.report.rendered import Rendered
     from winready.report.terminal import make_terminal
 
     # With a document asked for, progress may only go where it does not mix with it.
@@ -193,8 +194,8 @@ async def _follow(
     others = [
         kept,
         make_terminal(stream, kept.record, options.settings.timing.scale, colour=colour_wanted()),
-        Rendered(kept, folder / junit.NAME, junit.render),
-        Rendered(kept, folder / page.NAME, page.render),
+        Rendered(folder / junit.NAME, lambda: junit.render(kept.record)),
+        Rendered(folder / page.NAME, lambda: page.render(kept.record)),
     ]
     async with Client.connect(target) as client:
         the_run = Run(client, standard, options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from winready.engine.journal import NOT_JSON, Unreadable
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.selection import Selection
+from winready.report.files import write_whole
 from winready.spec.loader import load_standard
 
 SCHEMA = "winready-run/1"
@@ -106,23 +106,19 @@ class RecordFile:
     def __init__(self, folder: Path) -> None:
         self.record = Record()
         self._folder = folder
-        self.finished = False
-        """Whether there is a verdict."""
 
     def start(self) -> None:
         """Nothing is written before the end."""
 
     def handle(self, event: events.AnyEvent) -> None:
-        """Take in one event."""
+        """Take in one event; a run without a verdict is told by its journal alone."""
         self.record.apply(event)
         if isinstance(event, events.RunFinished):
             self.record.sort()
-            self.finished = True
+            write(self.record, self._folder)
 
     def close(self) -> None:
-        """Write ``run.json``; a run without a verdict is told by its journal alone."""
-        if self.finished:
-            write(self.record, self._folder)
+        """Nothing is open."""
 
 
 def from_events(happened: Iterable[events.AnyEvent]) -> Record:
@@ -140,10 +136,8 @@ def encode(record: Record) -> bytes:
 
 
 def write(record: Record, folder: Path) -> None:
-    """Write ``run.json`` in one step, so that nobody ever reads half of it."""
-    part = folder / f".{NAME}.part"
-    part.write_bytes(encode(record))
-    os.replace(part, folder / NAME)
+    """Write ``run.json``."""
+    write_whole(folder / NAME, encode(record))
 
 
 def read(folder: Path) -> Record:
