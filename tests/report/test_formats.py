@@ -8,14 +8,16 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from report import samples
 from winready.cli.main import cli
+from winready.engine import events
 from winready.engine.outcomes import RuleResult
-from winready.report import junit
+from winready.report import junit, record
 from winready.report.formats import escape
 
 DNS = "core.network.dns-internal"
@@ -170,3 +172,15 @@ def test_a_run_that_was_cut_off_is_told_as_far_as_it_came(tmp_path: Path) -> Non
     assert (result.exit_code, result.stdout) == (3, "Fail (unfinished)\n")
     with samples.written_journal(folder):
         assert "is in progress" in told(tmp_path, folder.name).stderr
+
+
+def test_requirements_come_in_the_order_of_the_runs_own_specification() -> None:
+    standard = [DNS, samples.CORE[0]]
+    started, *rest = samples.run_events(ids=standard)
+    assert isinstance(started, events.RunStarted)
+    for order in (started.requirements, started.requirements[::-1]):
+        first = msgspec.structs.replace(started, requirements=order)
+        assert [item.id for item in record.from_events([first, *rest]).requirements] == order
+    # Runs of earlier versions do not say; they followed the standard.
+    silent = msgspec.structs.replace(started, requirements=[])
+    assert [item.id for item in record.from_events([silent, *rest]).requirements] == started.requirements

@@ -76,7 +76,8 @@ FILES = {"run.json", "junit.xml", "report.html"}
 def run(**given: Any) -> None:
     """Verify a cluster against the standard and say Pass or Fail.
 
-    Exit code: 0 Pass, 1 something failed, 2 wrong usage, 3 something could not be judged, 130 interrupted.
+    Exit code: 0 Pass, 1 something failed, 2 wrong usage, 3 something could not be judged or was left behind, 130
+    interrupted.
 
     \b
     winready run                                     the 24 core requirements on the current context
