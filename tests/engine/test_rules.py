@@ -128,6 +128,12 @@ def test_conformance_comes_from_a_junit_file_or_a_sonobuoy_archive(tmp_path: Pat
     assert judge_conformance(read_conformance(file))[0] == "blocked"
 
 
+def test_a_result_may_have_any_name_that_a_file_can_have(tmp_path: Path) -> None:
+    file = tmp_path / b"r\xff.xml".decode(errors="surrogateescape")
+    file.write_bytes(junit())
+    assert read_conformance(file).source == "r?.xml"
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -33,7 +33,7 @@ from winready.engine.plan import Plan, Planned, make_plan, unplanned
 from winready.engine.rules import judge_rules
 from winready.engine.selection import select
 from winready.engine.terms import SMALL_CLUSTER, ImageSeen, Sights
-from winready.engine.verdict import judge
+from winready.engine.verdict import judge, refused
 from winready.engine.with_upstream.combine import combine
 from winready.engine.with_upstream.prepare import Prepared, prepare
 from winready.engine.with_upstream.verify import verify_upstream
@@ -100,8 +100,7 @@ class Run:
         except (ClusterError, BinaryError) as error:
             self._give_up(error.message, error.remedy)
         except Exception as error:
-            trace = bounded("".join(traceback.format_exception(error)))
-            self._tell(events.Crashed(at_s=self._now(), error=own_failure(error), trace=trace))
+            self._crashed(error)
             self._give_up(own_failure(error), REPORT_IT)
         finally:
             await _to_the_end(self._wind_up())
@@ -267,6 +266,10 @@ class Run:
 
         await verify_upstream(items, prepared, world, self._stopping, progress, finish)
 
+    def _crashed(self, error: Exception) -> None:
+        trace = bounded("".join(traceback.format_exception(error)))
+        self._tell(events.Crashed(at_s=self._now(), error=own_failure(error), trace=trace))
+
     def _give_up(self, reason: str, next_step: str = "", outcome: Literal["blocked", "error"] = "error") -> None:
         """Every requirement that has no outcome by now says why."""
         planned = {item.id: item for item in self._plan.requirements} if self._plan else {}
@@ -283,10 +286,18 @@ class Run:
 
     async def _wind_up(self) -> None:
         """Leave nothing behind, and say what the run came to."""
+        leftovers: list[str] = []
         try:
-            self._give_up(f"{self._why_stopped} before it was judged", "run again", self._when_stopped)
-            leftovers = await self._clean_up(self._world) if self._world else []
+            try:
+                self._give_up(f"{self._why_stopped} before it was judged", "run again", self._when_stopped)
+            finally:
+                if self._world:
+                    leftovers = await self._clean_up(self._world)
             self._conclude(leftovers)
+        except Exception as error:
+            self._crashed(error)
+            verdict = refused(judge(self.specification, [], []), own_failure(error))
+            self._tell(events.RunFinished(at_s=self._now(), verdict=verdict, windows_pods=0))
         finally:
             self._queue.put_nowait(None)
 

@@ -62,7 +62,9 @@ def read_conformance(path: Path) -> Conformance:
     if not passed and not failed:
         raise ConformanceError(f"names no test with {MARK} that was run")
     # A test that was repeated until it passed has failed.
-    return Conformance(source=path.name, passed=len(passed - set(failed)), failed=list(failed))
+    return Conformance(
+        source=path.name.encode(errors="replace").decode(), passed=len(passed - set(failed)), failed=list(failed)
+    )
 
 
 def _archived(file: BinaryIO) -> list[bytes]:
