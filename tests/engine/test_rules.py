@@ -16,7 +16,8 @@ from winready.engine.facts import Facts
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.rules import judge_rules
 from winready.engine.rules.conformance import LEAST_TESTS, ConformanceError, judge_conformance, read_conformance
-from winready.engine.terms import ImageSeen, Sights, Terms
+from winready.engine.sights import ImageSeen, Sights
+from winready.engine.terms import Terms
 from winready.spec.builds import BuildList
 from winready.spec.loader import load_standard
 

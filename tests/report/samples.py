@@ -19,7 +19,8 @@ from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
 from winready.engine.plan import Plan, Planned
 from winready.engine.rules import judge_rules
 from winready.engine.selection import Selection
-from winready.engine.terms import SMALL_CLUSTER, Conformance, ImageSeen, Sights, Terms
+from winready.engine.sights import ImageSeen, Sights
+from winready.engine.terms import SMALL_CLUSTER, Conformance, Terms
 from winready.engine.verdict import judge
 from winready.report import junit, record
 from winready.report.html import page

@@ -10,7 +10,8 @@ from winready.cluster.inventory import Inventory
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.selection import Selection
-from winready.engine.terms import Sights, Terms
+from winready.engine.sights import Sights
+from winready.engine.terms import Terms
 from winready.engine.verdict import Verdict
 
 SCHEMA = "winready-journal/1"

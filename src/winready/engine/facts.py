@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from winready.cluster.inventory import Inventory, Node
 from winready.engine import events
-from winready.engine.terms import Sights, Terms
+from winready.engine.sights import Sights
+from winready.engine.terms import Terms
 
 
 @dataclass

@@ -9,7 +9,8 @@ from winready.cluster.settings import Settings
 from winready.engine import defaults
 from winready.engine.outcomes import RequirementResult
 from winready.engine.selection import Selection
-from winready.engine.terms import Sights, Terms
+from winready.engine.sights import Sights
+from winready.engine.terms import Terms
 from winready.engine.with_upstream.prepare import UpstreamOptions
 
 

@@ -32,7 +32,8 @@ from winready.engine.outcomes import RequirementResult
 from winready.engine.plan import Plan, Planned, make_plan, unplanned
 from winready.engine.rules import judge_rules
 from winready.engine.selection import select
-from winready.engine.terms import SMALL_CLUSTER, ImageSeen, Sights
+from winready.engine.sights import look
+from winready.engine.terms import SMALL_CLUSTER
 from winready.engine.verdict import judge, refused
 from winready.engine.with_upstream.combine import combine
 from winready.engine.with_upstream.prepare import Prepared, prepare
@@ -345,7 +346,7 @@ class Run:
         self._results[result.id] = event.result
 
     def _tell_sights(self) -> None:
-        if self._world and (new := sights(self._world).beyond(self._facts.sights)):
+        if self._world and (new := look(self._world).beyond(self._facts.sights)):
             self._tell(events.PodsSeen(at_s=self._now(), sights=new))
 
     def _tell(self, event: Told) -> Told:
@@ -379,22 +380,6 @@ def plan_run(
         nodes=options.nodes,
         allow_disruptive=options.allow_disruptive,
         upstream=prepared.assignments(item.id for item in requirements) if prepared is not None else None,
-    )
-
-
-def sights(world: World) -> Sights:
-    """What can be seen of the run's own pods now."""
-    spaces = world.namespaces
-    images = {
-        ImageSeen(pod=f"{space.name}/{used.pod}", node=used.node, image=used.image, digest=used.digest)
-        for space in spaces
-        for used in space.images
-    }
-    return Sights(
-        namespaces=[space.name for space in spaces],
-        images=sorted(images),
-        misplaced=[f"{space.name}/{name}: {how}" for space in spaces for name, how in space.misplaced.items()],
-        impostors=[text for space in spaces for text in space.impostors.values()] + world.impostors,
     )
 
 
