@@ -1,9 +1,11 @@
-"""The house rules that a machine can watch: import layers, lazy start, module size."""
+"""The house rules that a machine can watch: import layers, lazy start, module size, names."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,3 +39,12 @@ def test_version_is_answered_before_the_command_line_is_loaded() -> None:
 def test_modules_stay_small() -> None:
     sizes = {path: len(path.read_text().splitlines()) for path in (ROOT / "src").rglob("*.py")}
     assert {str(path.relative_to(ROOT)): size for path, size in sizes.items() if size > 450} == {}
+
+
+def test_the_parts_of_the_model_have_one_name_each() -> None:
+    texts = [path.read_text() for path in (ROOT / "src/winready_sandbox").rglob("*.py")]
+    names = Counter(
+        name for text in texts for name in re.findall(r"^class (\w*(?:Sandbox|Defects|ControlPlane))\b", text, re.M)
+    )
+    assert {"Sandbox", "PodSandbox", "NodeDefects", "NetworkDefects"} <= set(names)
+    assert [name for name, count in names.items() if count > 1] == []

@@ -61,9 +61,9 @@ class Place:
         if not _NAME.fullmatch(name):
             raise StateError(f"{name!r} is not a sandbox name; write lower-case letters, digits and '-', at most 40")
         place = cls(name, runtime_folder() / name)
-        if len(str(place.control)) > LONGEST_SOCKET_PATH:
+        if len(str(place.channel)) > LONGEST_SOCKET_PATH:
             raise StateError(
-                f"{place.control} is too long a path for a socket; point XDG_RUNTIME_DIR to a shorter folder"
+                f"{place.channel} is too long a path for a socket; point XDG_RUNTIME_DIR to a shorter folder"
             )
         return place
 
@@ -73,7 +73,7 @@ class Place:
         return self.folder / "kubeconfig"
 
     @property
-    def control(self) -> Path:
+    def channel(self) -> Path:
         """The Unix socket that commands talk to it through."""
         return self.folder / "control.sock"
 
@@ -127,7 +127,7 @@ class Place:
     def claimed(self) -> Iterator[None]:
         """Hold the place while a sandbox runs in it; nothing is left behind."""
         with self._locked():
-            for left in (self.kubeconfig, self.control, self.document, self.failure):
+            for left in (self.kubeconfig, self.channel, self.document, self.failure):
                 left.unlink(missing_ok=True)
             shutil.rmtree(self.control_plane, ignore_errors=True)
             try:
@@ -191,7 +191,7 @@ def ask(place: Place, command: str, timeout: float = 5.0, **arguments: Any) -> A
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(timeout)
-            connection.connect(str(place.control))
+            connection.connect(str(place.channel))
             connection.sendall(json.dumps({"command": command, **arguments}).encode() + b"\n")
             with connection.makefile("rb") as stream:
                 line = stream.readline()

@@ -13,9 +13,11 @@ from typing import Any, Self
 from winready_sandbox import addons, provisioner
 from winready_sandbox.api.identity import ADMIN, MASTERS
 from winready_sandbox.apiclient import Access, ApiClient, NotFound, Transport
+from winready_sandbox.channel import CommandChannel, CommandError
 from winready_sandbox.clock import Clock
-from winready_sandbox.control import CommandError, ControlServer
-from winready_sandbox.control_plane import EmbeddedControlPlane
+from winready_sandbox.control_plane.embedded import EmbeddedControlPlane
+from winready_sandbox.control_plane.protocol import HOST, SANDBOX, ControlPlane
+from winready_sandbox.control_plane.real.assembly import RealControlPlane
 from winready_sandbox.egress import Egress, NoRoute
 from winready_sandbox.faults.breaker import Breaker, Broken, CannotBreak
 from winready_sandbox.faults.table import UnknownFault
@@ -30,8 +32,6 @@ from winready_sandbox.nodes.configuration import Settings
 from winready_sandbox.nodes.fleet import Fleet
 from winready_sandbox.pki import Authority, server_context
 from winready_sandbox.plan import Plan
-from winready_sandbox.plane import HOST, SANDBOX, ControlPlane
-from winready_sandbox.real.control_plane import RealControlPlane
 from winready_sandbox.state import Place, StateError
 from winready_sandbox.streams import Connection
 
@@ -80,7 +80,7 @@ class Sandbox:
         self.fabric = Fabric(self.clock)
         self.domain = new_domain(FILE_SERVER_ADDRESS)
         self.breaker = Breaker({node.name: node.os for node in plan.nodes}, self._defects, self._defects_changed)
-        self.control = ControlServer(
+        self.channel = CommandChannel(
             {
                 "status": self._status,
                 "stop": self._stop,
@@ -172,7 +172,7 @@ class Sandbox:
         await addons.install(self._api, version=self.control_plane.version, domain=self.fabric.domain)
         if self._place is not None:
             self._write_kubeconfig()
-            await self.control.start(self._place.control)
+            await self.channel.start(self._place.channel)
 
     def _join_network(self) -> None:
         """Give the control plane an address that pods can call, and a way to call them."""
@@ -228,7 +228,7 @@ class Sandbox:
         await self._fleet.registered()
 
     async def _close(self) -> None:
-        await self.control.stop()
+        await self.channel.stop()
         if self._fleet is not None:
             await self._fleet.stop()
         for task in (self._network, self._storage):

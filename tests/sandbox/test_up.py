@@ -66,7 +66,7 @@ async def test_control_channel_answers_and_refuses_nonsense(place: Place) -> Non
     async with Sandbox(Plan(linux=1, windows=0, speed=100), place) as sandbox:
 
         async def ask(line: bytes) -> dict[str, object]:
-            reader, writer = await asyncio.open_unix_connection(place.control)
+            reader, writer = await asyncio.open_unix_connection(place.channel)
             writer.write(line + b"\n")
             answer: dict[str, object] = json.loads(await reader.readline())
             writer.close()

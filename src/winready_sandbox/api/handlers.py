@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from winready_sandbox.api import strategy, watching
+from winready_sandbox.api.conversion import fields_to_stored, patch_to_stored, to_stored
 from winready_sandbox.api.deletion import DeleteOptions
 from winready_sandbox.api.errors import (
     ApiError,
@@ -29,7 +30,6 @@ from winready_sandbox.api.represent import Representation, answer, encode
 from winready_sandbox.api.resources import Resource
 from winready_sandbox.api.scale import patch_scale, read_scale, write_scale
 from winready_sandbox.api.store import Entry
-from winready_sandbox.api.versions import fields_to_stored, patch_to_stored, to_stored
 
 CONNECTIONS = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources that a node answers, not the registry."""

@@ -11,13 +11,13 @@ import msgspec
 import yaml
 from aiohttp import web
 
+from winready_sandbox.api.conversion import converts, to_served
 from winready_sandbox.api.negotiate import JSON, YAML, Wanted
 from winready_sandbox.api.objects import Object
 from winready_sandbox.api.paging import Listing
 from winready_sandbox.api.resources import Resource
 from winready_sandbox.api.store import Entry
 from winready_sandbox.api.tables import table
-from winready_sandbox.api.versions import converts, to_served
 
 encode = msgspec.json.Encoder().encode
 

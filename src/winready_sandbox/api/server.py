@@ -14,6 +14,7 @@ from multidict import CIMultiDictProxy
 
 from winready_sandbox.api import discovery, openapi
 from winready_sandbox.api.authn import impersonated
+from winready_sandbox.api.conversion import stored_resource
 from winready_sandbox.api.errors import ApiError, method_not_allowed
 from winready_sandbox.api.handlers import CONNECTIONS, Asked, Handlers
 from winready_sandbox.api.identity import ADMIN, User
@@ -23,7 +24,6 @@ from winready_sandbox.api.paths import Target, target, verb
 from winready_sandbox.api.rbac import Authorizer, Request
 from winready_sandbox.api.registry import Registry
 from winready_sandbox.api.represent import answer, encode
-from winready_sandbox.api.versions import stored_resource
 
 MAX_BODY = 3 * 1024 * 1024
 HEALTH = ("/healthz", "/livez", "/readyz")

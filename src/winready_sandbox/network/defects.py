@@ -90,7 +90,7 @@ class PolicyDefects:
 
 
 @dataclass
-class NodeDefects:
+class NetworkDefects:
     """Everything network-like that can be wrong with one node."""
 
     proxy: ProxyDefects = field(default_factory=ProxyDefects)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from winready_sandbox.clock import Clock
 from winready_sandbox.network.addresses import AddressPool
-from winready_sandbox.network.defects import NodeDefects
+from winready_sandbox.network.defects import NetworkDefects
 from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 from winready_sandbox.network.policy import PolicyEngine
 from winready_sandbox.network.proxy import ServiceProxy
@@ -38,7 +38,7 @@ class NodeNetwork:
         self.name = name
         self.os = os
         self.build = build
-        self.defects = NodeDefects()
+        self.defects = NetworkDefects()
         self.admits: Callable[[str, int], bool] = lambda protocol, port: True
         """The host's firewall: whether an inbound packet of a protocol (TCP, UDP, ICMPv4 ...) to a port gets in."""
         self.host = Stack(name, os, list(addresses), self, None)

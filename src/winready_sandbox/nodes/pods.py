@@ -13,7 +13,7 @@ from winready_sandbox.nodes import latency, status
 from winready_sandbox.nodes.admission import NODE_AFFINITY, NODE_SHUTDOWN, refusal
 from winready_sandbox.nodes.containers import ContainerRun
 from winready_sandbox.nodes.environment import service_variables
-from winready_sandbox.nodes.runtime import Prepared, Sandbox, SandboxError
+from winready_sandbox.nodes.runtime import PodSandbox, PodSandboxError, Prepared
 from winready_sandbox.nodes.status import ContainerState, PodFacts
 from winready_sandbox.nodes.times import stamp
 from winready_sandbox.nodes.volumes import PodVolumes, VolumeError
@@ -41,7 +41,7 @@ class PodWorker:
         self.pod = pod = _lean(pod)
         self.uid = str(pod["metadata"]["uid"])
         self.full_name = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}"
-        self.sandbox = Sandbox(node, pod)
+        self.sandbox = PodSandbox(node, pod)
         self.volumes = PodVolumes(pod, self._volume_surroundings())
         self.facts = PodFacts(pod, self._states("initContainers"), self._states("containers"))
         self.facts.host_addresses = node.addresses
@@ -232,7 +232,7 @@ class PodWorker:
             try:
                 self.facts.addresses = await self.sandbox.create()
                 break
-            except SandboxError as error:
+            except PodSandboxError as error:
                 words = f"Failed to create pod sandbox: {error}"
                 self.recorder.pod(self.pod, "FailedCreatePodSandBox", words, type="Warning")
                 await self.clock.sleep(12.0)

@@ -36,7 +36,7 @@ fe00::2\tip6-allrouters
 """
 
 
-class SandboxError(Exception):
+class PodSandboxError(Exception):
     """The pod sandbox could not be made (``FailedCreatePodSandBox``)."""
 
 
@@ -68,7 +68,7 @@ def is_host_process(pod: Object) -> bool:
     return any(windows_options(pod, container).get("hostProcess") for container in pod["spec"]["containers"])
 
 
-class Sandbox:
+class PodSandbox:
     """The network and the names of one pod on one node."""
 
     def __init__(self, node: Kubelet, pod: Object) -> None:
@@ -101,7 +101,7 @@ class Sandbox:
         return f"{name}.{spec['subdomain']}.{metadata['namespace']}.svc.{self._node.fabric.domain}"
 
     async def create(self) -> list[str]:
-        """Make it and return its addresses; raises `SandboxError`."""
+        """Make it and return its addresses; raises `PodSandboxError`."""
         node, metadata = self._node, self._pod["metadata"]
         figures = latency.of(node.machine.os)
         async with node.start_slots:
@@ -131,9 +131,9 @@ class Sandbox:
         try:
             handler = str((await self._node.client.get("runtimeclasses", name)).get("handler") or "")
         except (ApiFailure, ApiUnreachable) as error:
-            raise SandboxError(f'failed to get runtime handler for RuntimeClass "{name}": {error}') from None
+            raise PodSandboxError(f'failed to get runtime handler for RuntimeClass "{name}": {error}') from None
         if handler and handler not in self._node.machine.runtime_handlers:
-            raise SandboxError(
+            raise PodSandboxError(
                 "rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "
                 f'"{handler}" is configured'
             )
@@ -149,7 +149,7 @@ class Sandbox:
             users.windows_identity(user, host=self.host_process)
         except UnknownUser:
             identifier = self._pod["metadata"]["uid"].replace("-", "")
-            raise SandboxError(
+            raise PodSandboxError(
                 f'rpc error: code = Unknown desc = failed to start sandbox "{identifier}": failed to create containerd '
                 f"task: failed to create shim task: hcs::System::CreateProcess {identifier}: The user name or password "
                 "is incorrect.: unknown"

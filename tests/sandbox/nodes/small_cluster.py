@@ -20,7 +20,7 @@ from winready_sandbox.api.assembly import install_access, new_registry
 from winready_sandbox.api.authn import Authenticator
 from winready_sandbox.api.client import LocalClient
 from winready_sandbox.api.identity import MASTERS, User
-from winready_sandbox.api.kubelet import KubeletGateway
+from winready_sandbox.api.kubelet_gateway import KubeletGateway
 from winready_sandbox.api.rbac import Authorizer
 from winready_sandbox.api.server import ApiServer
 from winready_sandbox.api.tokens import TokenIssuer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from winready_sandbox.real.programs import NAMES, find
+from winready_sandbox.control_plane.real.programs import NAMES, find
 from winready_sandbox.state import StateError
 
 

@@ -12,18 +12,18 @@ from winready_sandbox.api.authn import Authenticator
 from winready_sandbox.api.bootstrap import fill
 from winready_sandbox.api.client import LocalClient
 from winready_sandbox.api.identity import AUTHENTICATED, MASTERS, NODE_PREFIX, NODES, User
-from winready_sandbox.api.kubelet import KubeletGateway
+from winready_sandbox.api.kubelet_gateway import KubeletGateway
 from winready_sandbox.api.rbac import Authorizer
 from winready_sandbox.api.server import ApiServer
 from winready_sandbox.api.tokens import TokenIssuer
 from winready_sandbox.api.trouble import Trouble
 from winready_sandbox.clock import Clock
+from winready_sandbox.control_plane.protocol import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, SERVICE_IP, port_trouble
 from winready_sandbox.controllers.controller import Context
 from winready_sandbox.controllers.manager import Manager
 from winready_sandbox.egress import Egress
 from winready_sandbox.pki import Authority, new_key, server_context
 from winready_sandbox.plan import Plan
-from winready_sandbox.plane import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, SERVICE_IP, port_trouble
 from winready_sandbox.wire import Accept
 
 CONTROLLERS = User("system:kube-controller-manager", (AUTHENTICATED,))

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from winready_sandbox.real.processes import Components
+from winready_sandbox.control_plane.real.processes import Components
 from winready_sandbox.state import StateError
 
 OWNER = """
 import asyncio, sys
 from pathlib import Path
-from winready_sandbox.real.processes import Components
+from winready_sandbox.control_plane.real.processes import Components
 
 async def main():
     component = await Components(Path(sys.argv[1])).start(Path("/bin/sleep"), ["1000"])

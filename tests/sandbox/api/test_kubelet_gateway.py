@@ -13,7 +13,7 @@ from aiohttp.test_utils import make_mocked_request
 from sandbox.api.stored import Stored
 from winready_sandbox.api.errors import ApiError
 from winready_sandbox.api.identity import ADMIN, User
-from winready_sandbox.api.kubelet import KubeletGateway
+from winready_sandbox.api.kubelet_gateway import KubeletGateway
 from winready_sandbox.api.paths import target
 from winready_sandbox.api.rbac import Authorizer
 from winready_sandbox.egress import Egress

@@ -19,7 +19,7 @@ class CommandError(Exception):
     """A request that cannot be fulfilled; the text is for the person who asked."""
 
 
-class ControlServer:
+class CommandChannel:
     """Answers requests with what the registered commands return."""
 
     def __init__(self, commands: dict[str, Command]) -> None:
@@ -41,7 +41,7 @@ class ControlServer:
             writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
             await writer.drain()
         except (ConnectionError, ValueError) as error:
-            log.debug("control channel: %s", error)
+            log.debug("command channel: %s", error)
         finally:
             writer.close()
 
@@ -56,5 +56,5 @@ class ControlServer:
         except CommandError as error:
             return {"error": str(error)}
         except Exception as error:
-            log.exception("control command failed")
+            log.exception("command failed")
             return {"error": f"internal error: {type(error).__name__}: {error}"}

@@ -15,14 +15,14 @@ from typing import Any
 
 from winready_sandbox.api.identity import NODE_PREFIX, NODES, User
 from winready_sandbox.apiclient import Access, ApiClient, ApiFailure, ApiUnreachable, Conflict, Transport
+from winready_sandbox.control_plane.protocol import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, port_trouble
+from winready_sandbox.control_plane.real.files import Files
+from winready_sandbox.control_plane.real.processes import Component, Components
+from winready_sandbox.control_plane.real.programs import API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, Programs, find
 from winready_sandbox.egress import Egress
 from winready_sandbox.faults.breaker import CannotBreak
 from winready_sandbox.pki import Authority
 from winready_sandbox.plan import Plan
-from winready_sandbox.plane import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, port_trouble
-from winready_sandbox.real.files import Files
-from winready_sandbox.real.processes import Component, Components
-from winready_sandbox.real.programs import API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, Programs, find
 from winready_sandbox.state import StateError
 
 START_TIMEOUT = 50.0
