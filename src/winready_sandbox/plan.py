@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from winready_sandbox.machine.builds import DEFAULT_CONTAINERD, windows_build
+from winready_sandbox.machine.builds import DEFAULT_CONTAINERD, containerd_release, windows_build
+from winready_sandbox.versions import DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, minor_of
 
-OLDEST_MINOR, NEWEST_MINOR, DEFAULT_MINOR = 23, 37, 36
 MOST_NODES = 200
 """As many as the simulated addresses leave room for."""
 
@@ -75,8 +75,10 @@ class Plan:
             windows_build(self.windows_build)
         except ValueError as error:
             raise PlanError(f"--windows-build: {error}") from None
-        if not re.fullmatch(r"\d+\.\d+\.\d+", self.containerd):
-            raise PlanError(f"--containerd {self.containerd}: not a version; write it like {DEFAULT_CONTAINERD}")
+        try:
+            containerd_release(self.containerd)
+        except ValueError as error:
+            raise PlanError(f"--containerd {error}") from None
         if not 0 <= self.shutdown_grace_critical <= self.shutdown_grace:
             raise PlanError(
                 f"--shutdown-grace-critical {self.shutdown_grace_critical:g}: it is a part of --shutdown-grace "
@@ -89,13 +91,11 @@ class Plan:
         """The minor version of Kubernetes to report."""
         if not self.kubernetes:
             return DEFAULT_MINOR
-        match = re.fullmatch(r"v?1\.(\d+)(\.\d+)?", self.kubernetes)
-        if match is None or not OLDEST_MINOR <= int(match[1]) <= NEWEST_MINOR:
-            known = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"
-            raise PlanError(
-                f"--kubernetes {self.kubernetes}: not a version that the sandbox can report; choose {known}"
-            )
-        return int(match[1])
+        with contextlib.suppress(ValueError):
+            if OLDEST_MINOR <= (minor := minor_of(self.kubernetes)) <= NEWEST_MINOR:
+                return minor
+        known = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"
+        raise PlanError(f"--kubernetes {self.kubernetes}: not a version that the sandbox can report; choose {known}")
 
     @property
     def pod_networks(self) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from winready_sandbox.pki import Authority, server_context
 from winready_sandbox.plan import Plan
 from winready_sandbox.state import Place, StateError
 from winready_sandbox.streams import Connection
+from winready_sandbox.versions import release
 
 SETTLE_SECONDS = 300.0
 FILE_SERVER_ADDRESS = "10.250.0.254"
@@ -207,7 +208,7 @@ class Sandbox:
         )
         programs = LazyPrograms()
         settings = Settings(
-            version=f"v1.{self.plan.minor}.0" if self.plan.kubernetes else self.control_plane.version,
+            version=release(self.plan.minor) if self.plan.kubernetes else self.control_plane.version,
             shutdown_grace=self.plan.shutdown_grace,
             shutdown_grace_critical=self.plan.shutdown_grace_critical,
         )

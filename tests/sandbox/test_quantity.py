@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from winready_sandbox.quantity import canonical, parse
+from winready_sandbox.quantity import canonical, of_bytes, parse
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,11 @@ def test_what_is_no_quantity(text: object) -> None:
 )
 def test_written_as_the_api_server_writes_them(given: object, written: str) -> None:
     assert canonical(given) == written
+
+
+@pytest.mark.parametrize(
+    ("size", "written"), [(0, "0"), (1000, "1000"), (2**20, "1Mi"), (2**30 + 2**10, "1048577Ki"), (3 * 2**30, "3Gi")]
+)
+def test_bytes(size: int, written: str) -> None:
+    assert of_bytes(size) == written
+    assert parse(written) == size

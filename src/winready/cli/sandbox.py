@@ -13,8 +13,9 @@ import click
 
 from winready.cli.prove import prove
 from winready_sandbox.machine.builds import DEFAULT_CONTAINERD
-from winready_sandbox.plan import DEFAULT_MINOR, Plan, PlanError
+from winready_sandbox.plan import Plan, PlanError
 from winready_sandbox.state import DEFAULT_NAME, Place, StateError, all_places, ask, running_places, stop
+from winready_sandbox.versions import DEFAULT_MINOR
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -9,10 +9,11 @@ from winready_sandbox.api.events import EventSweeper
 from winready_sandbox.api.objects import Object
 from winready_sandbox.api.rbac import RBAC, Authorizer
 from winready_sandbox.api.registry import Admission, Call, Registry
-from winready_sandbox.api.resources import DEFAULT_MINOR, ResourceTable
+from winready_sandbox.api.resources import ResourceTable
 from winready_sandbox.api.reviews import Reviews
 from winready_sandbox.api.store import HISTORY, Store
 from winready_sandbox.api.tokens import TokenIssuer
+from winready_sandbox.versions import DEFAULT_MINOR
 
 
 def new_registry(minor: int = DEFAULT_MINOR, history: int = HISTORY) -> Registry:

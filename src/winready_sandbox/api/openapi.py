@@ -7,6 +7,7 @@ import hashlib
 from winready_sandbox.api.objects import Object
 from winready_sandbox.api.resources import Resource, ResourceTable
 from winready_sandbox.api.shapes import Field, Type, type_named, type_of_kind
+from winready_sandbox.versions import release
 
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
 _METHODS = {"create": "post", "update": "put", "patch": "patch", "delete": "delete", "get": "get"}
@@ -54,7 +55,7 @@ def document(table: ResourceTable, group: str, version: str) -> Object | None:
         _add_kind(schemas, resource)
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": f"v1.{table.minor}.0"},
+        "info": {"title": "Kubernetes", "version": release(table.minor)},
         "paths": found,
         "components": {"schemas": schemas},
     }
@@ -104,7 +105,7 @@ def swagger(table: ResourceTable) -> Object:
     """``/openapi/v2``: an empty shell for clients that insist on one."""
     return {
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": f"v1.{table.minor}.0"},
+        "info": {"title": "Kubernetes", "version": release(table.minor)},
         "paths": {},
         "definitions": {},
     }

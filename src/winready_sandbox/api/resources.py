@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-OLDEST_MINOR = 23
-NEWEST_MINOR = 37
-DEFAULT_MINOR = 36
+from winready_sandbox.versions import DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR
 
 CRUD = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 READ_WRITE = ("get", "patch", "update")

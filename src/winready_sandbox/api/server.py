@@ -24,6 +24,7 @@ from winready_sandbox.api.paths import Target, target, verb
 from winready_sandbox.api.rbac import Authorizer, Request
 from winready_sandbox.api.registry import Registry
 from winready_sandbox.api.represent import answer, encode
+from winready_sandbox.versions import release
 
 MAX_BODY = 3 * 1024 * 1024
 HEALTH = ("/healthz", "/livez", "/readyz")
@@ -212,7 +213,7 @@ def version_info(minor: int) -> Object:
     return {
         "major": "1",
         "minor": str(minor),
-        "gitVersion": f"v1.{minor}.0",
+        "gitVersion": release(minor),
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

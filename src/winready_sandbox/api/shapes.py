@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from winready_sandbox.api.errors import bad_request
-from winready_sandbox.quantity import canonical
+from winready_sandbox.quantity import REFUSAL, canonical
 
 _FIELD = re.compile(r"(.+?)=(\d+)(\+?)([*%]?)([\w/.]+)([?!]?)")
 _GROUPS = {
@@ -223,8 +223,7 @@ def _quantity(value: Any) -> str:
     try:
         return canonical(value)
     except ValueError:
-        form = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-        raise _WrongType(f"quantities must match the regular expression '{form}'") from None
+        raise _WrongType(REFUSAL) from None
 
 
 def _conform_value(owner: Type, name: str, value: Any, path: str, unknown: list[str]) -> Any:

@@ -24,6 +24,7 @@ from winready_sandbox.controllers.manager import Manager
 from winready_sandbox.egress import Egress
 from winready_sandbox.pki import Authority, new_key, server_context
 from winready_sandbox.plan import Plan
+from winready_sandbox.versions import release
 from winready_sandbox.wire import Accept
 
 CONTROLLERS = User("system:kube-controller-manager", (AUTHENTICATED,))
@@ -35,7 +36,7 @@ class EmbeddedControlPlane:
 
     def __init__(self, plan: Plan, clock: Clock, egress: Egress, authority: Authority) -> None:
         minor = plan.minor
-        self.version = f"v1.{minor}.0"
+        self.version = release(minor)
         self.address = ADDRESS
         self.authority = authority
         self.registry = new_registry(minor)

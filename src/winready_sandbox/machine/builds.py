@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 DEFAULT_CONTAINERD = "2.1.4"
+_CONTAINERD = re.compile(r"(\d+)\.(\d+)\.\d+")
 
 
 @dataclass(frozen=True)
@@ -73,3 +75,11 @@ def windows_build(name: str) -> WindowsBuild:
 def image_builds(host: str) -> tuple[str, ...]:
     """Image builds that a host of this build can run, best first."""
     return RUNS_IMAGES_OF.get(host, (host,))
+
+
+def containerd_release(version: str) -> tuple[int, int]:
+    """Major and minor version of a container runtime such as `2.1.4`."""
+    found = _CONTAINERD.fullmatch(version)
+    if found is None:
+        raise ValueError(f"{version}: not a version; write it like {DEFAULT_CONTAINERD}")
+    return int(found[1]), int(found[2])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from winready_sandbox.clock import Clock, wall_time
 from winready_sandbox.machine import image_trees
-from winready_sandbox.machine.builds import DEFAULT_CONTAINERD, WindowsBuild, windows_build
+from winready_sandbox.machine.builds import DEFAULT_CONTAINERD, WindowsBuild, containerd_release, windows_build
 from winready_sandbox.machine.domain import Domain
 from winready_sandbox.machine.errors import OS
 from winready_sandbox.machine.files import FileSystem
@@ -147,8 +147,7 @@ class Machine:
     @property
     def containerd_release(self) -> tuple[int, int]:
         """Major and minor version of the runtime."""
-        major, minor = self.containerd.split(".")[:2]
-        return int(major), int(minor)
+        return containerd_release(self.containerd)
 
     @property
     def binds_files(self) -> bool:

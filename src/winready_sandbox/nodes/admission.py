@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from winready_sandbox.nodes import quantities
+from winready_sandbox import quantity
+from winready_sandbox.nodes import resources
 from winready_sandbox.nodes.eviction import critical
 
 Object = dict[str, Any]
@@ -35,7 +36,7 @@ def refusal(pod: Object, node: Object, others: Iterable[Object]) -> Refusal | No
 def _under_pressure(pod: Object, node: Object) -> Refusal | None:
     """Short of memory, a node takes nobody who promises nothing about the memory he needs."""
     conditions = {item["type"]: item["status"] for item in node["status"].get("conditions") or []}
-    if conditions.get("MemoryPressure") != "True" or critical(pod) or quantities.qos_class(pod) != "BestEffort":
+    if conditions.get("MemoryPressure") != "True" or critical(pod) or resources.qos_class(pod) != "BestEffort":
         return None
     if any(_tolerates_pressure(toleration) for toleration in pod["spec"].get("tolerations") or []):
         return None
@@ -107,15 +108,15 @@ def _holds(values: dict[str, str], expression: Object) -> bool:
 
 
 def _no_room(pod: Object, node: Object, others: list[Object]) -> Refusal | None:
-    allocatable = {name: quantities.parse(value) for name, value in node["status"]["allocatable"].items()}
+    allocatable = {name: quantity.parse(value) for name, value in node["status"]["allocatable"].items()}
     if len(others) + 1 > allocatable["pods"]:
         return Refusal(
             "OutOfpods",
             f"Node didn't have enough resource: pods, requested: 1, used: {len(others)}, "
             f"capacity: {int(allocatable['pods'])}",
         )
-    used = quantities.total(others)
-    for name, amount in sorted(quantities.pod_requests(pod).items()):
+    used = resources.total(others)
+    for name, amount in sorted(resources.pod_requests(pod).items()):
         if not amount or name not in allocatable:
             continue
         if used.get(name, Fraction(0)) + amount > allocatable[name]:

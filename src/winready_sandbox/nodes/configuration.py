@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from winready_sandbox import quantity
 from winready_sandbox.machine.errors import OS
+from winready_sandbox.versions import minor_of_build
 
 Object = dict[str, Any]
 KUBELET_PORT = 10250
 MAX_PODS = 110
-_WINDOWS_EVICTS_FROM = (1, 31)
-MEBIBYTE = 2**20
+_WINDOWS_EVICTS_FROM = 31
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,12 @@ class Settings:
                 "imagefs.inodesFree": "5%",
             }
         disks = {"nodefs.available": "10%", "imagefs.available": "15%"}
-        release = tuple(int(part) for part in self.version.lstrip("v").split(".")[:2])
-        return {"memory.available": "500Mi", **disks} if release >= _WINDOWS_EVICTS_FROM else disks
+        evicts = minor_of_build(self.version) >= _WINDOWS_EVICTS_FROM
+        return {"memory.available": "500Mi", **disks} if evicts else disks
 
     def memory_threshold(self, os: OS) -> int:
         """Bytes that must stay free: pods are evicted below, and the scheduler never gives them away."""
-        return int(self.eviction_hard(os).get("memory.available", "0Mi").removesuffix("Mi")) * MEBIBYTE
+        return int(quantity.parse(self.eviction_hard(os).get("memory.available", 0)))
 
 
 def document(settings: Settings, os: OS, *, domain: str, nameservers: list[str]) -> Object:

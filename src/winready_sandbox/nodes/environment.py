@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from winready_sandbox.nodes import quantities
+from winready_sandbox import quantity
+from winready_sandbox.nodes import resources
 
 Object = dict[str, Any]
 Lookup = Callable[[str, str], Object | None]
@@ -102,10 +103,10 @@ def resource_value(pod: Object, container: Object, reference: Object, allocatabl
         everyone = (pod["spec"].get("initContainers") or []) + pod["spec"]["containers"]
         source = next((item for item in everyone if item["name"] == name), container)
     which, _, resource = reference["resource"].partition(".")
-    value = (quantities.limits(source) if which == "limits" else quantities.requests(source)).get(resource)
+    value = (resources.limits(source) if which == "limits" else resources.requests(source)).get(resource)
     if value is None:
-        value = quantities.parse(allocatable.get(resource, "0")) if which == "limits" else Fraction(0)
-    divisor = quantities.parse(reference.get("divisor") or "1") or Fraction(1)
+        value = quantity.parse(allocatable.get(resource, "0")) if which == "limits" else Fraction(0)
+    divisor = quantity.parse(reference.get("divisor") or "1") or Fraction(1)
     return str(-(-value // divisor))
 
 

@@ -9,7 +9,8 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, Any
 
-from winready_sandbox.nodes import quantities
+from winready_sandbox.nodes import resources
+from winready_sandbox.quantity import of_bytes
 
 if TYPE_CHECKING:
     from winready_sandbox.nodes.kubelet import Kubelet
@@ -70,15 +71,15 @@ class Evictions:
         if not candidates:
             return
         worker = min(candidates, key=_rank)
-        words = f"The node was low on resource: memory. Threshold quantity: {_shown(threshold)}, "
-        words += f"available: {_shown(available)}. "
+        words = f"The node was low on resource: memory. Threshold quantity: {of_bytes(threshold)}, "
+        words += f"available: {of_bytes(available)}. "
         for run in worker.runs.values():
             if run.instance is None:
                 continue
             used = run.instance.container.memory.working_set
-            asked = int(quantities.requests(run.spec).get("memory", 0))
+            asked = int(resources.requests(run.spec).get("memory", 0))
             if used > asked:
-                words += f"Container {run.name} was using {_shown(used)}, request is {_shown(asked)}, "
+                words += f"Container {run.name} was using {of_bytes(used)}, request is {of_bytes(asked)}, "
                 words += "has larger consumption of memory. "
         self._node.recorder.pod(worker.pod, "Evicted", words, type="Warning")
         await asyncio.wait([worker.end(1.0, outcome=("Failed", "Evicted", words))])
@@ -90,13 +91,5 @@ def critical(pod: Object) -> bool:
 
 
 def _rank(worker: PodWorker) -> tuple[bool, int, int]:
-    over = worker.memory_in_use - int(quantities.pod_requests(worker.pod).get("memory", 0))
+    over = worker.memory_in_use - int(resources.pod_requests(worker.pod).get("memory", 0))
     return over <= 0, int(worker.pod["spec"].get("priority") or 0), -over
-
-
-def _shown(size: int) -> str:
-    """Bytes as a quantity, in the largest unit that needs no fraction."""
-    for unit, scale in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-        if size and size % scale == 0:
-            return f"{size // scale}{unit}"
-    return str(size)

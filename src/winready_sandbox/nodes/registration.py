@@ -78,8 +78,8 @@ def status(
         "ephemeral-storage": str(_DISK * 9 // 10),
     }
     kernel = machine.kernel_version
-    if reported_build:
-        kernel = f"{reported_build}.{kernel.rpartition('.')[2]}"
+    if reported_build and machine.build is not None:
+        kernel = f"{reported_build}.{machine.build.revision}"
     result: Object = {
         "capacity": capacity,
         "allocatable": allocatable,

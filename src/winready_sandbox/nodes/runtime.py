@@ -15,7 +15,7 @@ from winready_sandbox.machine.machine import HYPER_V_ISOLATION
 from winready_sandbox.machine.tree import File
 from winready_sandbox.machine.users import UnknownUser
 from winready_sandbox.network.resolver import DnsConfig
-from winready_sandbox.nodes import environment, latency, quantities
+from winready_sandbox.nodes import environment, latency, resources
 from winready_sandbox.nodes.environment import ConfigError
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class PodSandbox:
         windows = image.os == "windows"
         user = self._user(spec, image)
         options = windows_options(pod, spec)
-        limits = quantities.limits(spec)
+        limits = resources.limits(spec)
         credentials = self._credentials(options) if windows else None
         unasked = not options.get("gmsaCredentialSpec")
         try:

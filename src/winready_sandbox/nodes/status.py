@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from winready_sandbox.nodes.quantities import qos_class
+from winready_sandbox.nodes.resources import qos_class
 from winready_sandbox.nodes.times import stamp
 
 Object = dict[str, Any]

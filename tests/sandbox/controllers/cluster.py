@@ -12,12 +12,12 @@ from winready_sandbox.api.assembly import new_registry
 from winready_sandbox.api.client import LocalClient
 from winready_sandbox.api.errors import ApiError
 from winready_sandbox.api.objects import Object, timestamp
-from winready_sandbox.api.resources import DEFAULT_MINOR
 from winready_sandbox.clock import Clock
 from winready_sandbox.controllers.controller import Context
 from winready_sandbox.controllers.manager import CONTROLLERS, Manager
 from winready_sandbox.controllers.objects import micro_now_text
 from winready_sandbox.controllers.serviceaccounts import ServiceAccountController
+from winready_sandbox.versions import DEFAULT_MINOR
 
 T = TypeVar("T")
 POD_SPEC: Object = {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]}

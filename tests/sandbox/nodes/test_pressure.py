@@ -11,7 +11,7 @@ import pytest
 from sandbox.nodes.small_cluster import TOKEN, Cluster, pod
 from winready_sandbox.nodes import eviction
 from winready_sandbox.nodes.configuration import Settings
-from winready_sandbox.nodes.quantities import parse
+from winready_sandbox.quantity import parse
 
 Object = dict[str, Any]
 GIBIBYTE = 2**30

@@ -13,6 +13,7 @@ from winready_sandbox.api.errors import FieldError
 from winready_sandbox.api.validation import networking, others, pods, workloads
 from winready_sandbox.api.validation.formats import Errors
 from winready_sandbox.api.validation.metadata import metadata
+from winready_sandbox.versions import DEFAULT_MINOR
 
 __all__ = ["validate"]
 
@@ -49,7 +50,9 @@ _RULES: dict[tuple[str, str], Callable[[Object, Object | None, int], Errors]] = 
 }
 
 
-def validate(kind: str, group: str, obj: Object, old: Object | None = None, minor: int = 36) -> list[FieldError]:
+def validate(
+    kind: str, group: str, obj: Object, old: Object | None = None, minor: int = DEFAULT_MINOR
+) -> list[FieldError]:
     """What is wrong with an object, or with the change from ``old``, for a server of version 1.``minor``.
 
     A write that leaves everything but metadata and status alone is not looked at again: status writes are frequent.

@@ -19,7 +19,7 @@ from winready_sandbox.api.validation.formats import (
 from winready_sandbox.api.validation.reading import Object, children, items, section
 from winready_sandbox.api.validation.volumes import mounts
 from winready_sandbox.api.validation.windows import windows_options
-from winready_sandbox.quantity import canonical, parse
+from winready_sandbox.quantity import REFUSAL, canonical, parse
 
 PROTOCOLS = ["SCTP", "TCP", "UDP"]
 _FIELD_PATHS = ["metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"]
@@ -233,8 +233,7 @@ def quantity_value(name: str, quantity: object, here: str) -> Errors:
     try:
         amount = parse(quantity)
     except ValueError:
-        form = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-        yield invalid(here, quantity, f"quantities must match the regular expression '{form}'")
+        yield invalid(here, quantity, REFUSAL)
         return
     if amount < 0:
         yield invalid(here, str(quantity), NEGATIVE)

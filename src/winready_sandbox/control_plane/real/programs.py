@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winready_sandbox.state import StateError
+from winready_sandbox.versions import minor_of_build
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLER_MANAGER, SCHEDULER = "kube-controller-manager", "kube-scheduler"
@@ -33,7 +34,7 @@ class Programs:
     @property
     def minor(self) -> int:
         """The minor version of Kubernetes."""
-        return int(self.version.split(".")[1])
+        return minor_of_build(self.version)
 
 
 async def find(folder: Path) -> Programs:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-import re
 
+from winready_sandbox import quantity
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Process
 from winready_sandbox.machine.tree import Directory, File, Symlink
@@ -13,7 +14,6 @@ from winready_sandbox.programs.agnhost import cobra, golang
 from winready_sandbox.programs.agnhost.golang import klog
 from winready_sandbox.programs.net import HOSTS_FILE, endpoint_of
 
-_QUANTITY = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 NEW_FILE = b"mount-tester new file\n"
 
 
@@ -136,10 +136,10 @@ async def stress(process: Process, arguments: list[str]) -> int:
 
 
 def _quantity(text: str) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|k|M|G|)", text)
-    if found is None:
-        raise cobra.UsageError(f"cannot parse '{text}': quantities must match the regular expression")
-    return int(float(found[1]) * _QUANTITY[found[2]])
+    with contextlib.suppress(ValueError):
+        if (amount := quantity.parse(text)) >= 0:
+            return int(amount)
+    raise cobra.UsageError(f"cannot parse '{text}': quantities must match the regular expression")
 
 
 async def mounttest(process: Process, arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Resource quantities and what follows from them: sums, classes of service."""
+"""What containers and pods ask of their node, and what follows from it: sums, classes of service."""
 
 from __future__ import annotations
 
@@ -6,34 +6,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from winready_sandbox.quantity import parse
+
 Object = dict[str, Any]
-
-_SUFFIXES = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
-    "k": Fraction(10**3),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    "Ki": Fraction(2**10),
-    "Mi": Fraction(2**20),
-    "Gi": Fraction(2**30),
-    "Ti": Fraction(2**40),
-    "Pi": Fraction(2**50),
-    "Ei": Fraction(2**60),
-}
-
-
-def parse(quantity: object) -> Fraction:
-    """The number that a Kubernetes quantity (``500m``, ``2Gi``, ``1e3``) stands for."""
-    text = str(quantity)
-    for size in (2, 1):
-        if text[-size:] in _SUFFIXES and text[:-size]:
-            return Fraction(text[:-size]) * _SUFFIXES[text[-size:]]
-    return Fraction(text)
 
 
 def _resources(container: Object, which: str) -> dict[str, Fraction]:
