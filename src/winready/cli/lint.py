@@ -178,13 +178,13 @@ def _config(options: dict[str, Any]) -> Config:
 
 def _settings(config: Config, options: dict[str, Any]) -> Settings:
     from winready.lint.context import Profile, Taint
-    from winready.lint.images import parse_build
     from winready.lint.run import Settings
     from winready.lint.versions import CURRENT, parse_range
+    from winready.spec.windows import build_number
 
     builds = []
     for text in options["builds"] or config.lists.get("windows-builds", []):
-        if (build := parse_build(text)) is None:
+        if (build := build_number(text)) is None:
             raise ValueError(f"{text!r} is not a Windows build; write 10.0.20348")
         builds.append(build)
     profile = Profile(

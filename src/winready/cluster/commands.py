@@ -7,7 +7,6 @@ never with inner quotes, which it does not understand.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlencode
@@ -18,7 +17,6 @@ Os = Literal["windows", "linux"]
 NETEXEC_HTTP, NETEXEC_UDP = 8080, 8081
 DIAL_MOST = 10
 MEMORY_BLOCK = 8 * 2**20
-_VERSION = re.compile(r"\[Version (\d+\.\d+\.\d+)(?:\.\d+)?\]")
 
 
 def fetch(os: Os, url: str, *, max_time: float = TABLE.answer) -> list[str]:
@@ -101,12 +99,6 @@ def read_blocks(output: bytes) -> int | None:
 def restart_computer(delay_seconds: float) -> list[str]:
     """Restart a Windows node from a HostProcess container, after a delay in which that container can end."""
     return ["shutdown.exe", "/r", "/t", f"{delay_seconds:g}"]
-
-
-def windows_build(output: str) -> str:
-    """The build in what ``ver`` prints, such as ``10.0.20348``; empty when it is not Windows that answered."""
-    match = _VERSION.search(output)
-    return match[1] if match else ""
 
 
 def lines(output: bytes) -> list[str]:

@@ -10,6 +10,7 @@ import msgspec
 from winready.cluster.client import Client
 from winready.cluster.errors import ApiError
 from winready.cluster.resources import DAEMON_SETS, NAMESPACES, NODES, Resource
+from winready.spec.windows import kernel_build
 
 POLICY_ENGINES = {
     "calico-node-windows": "Calico",
@@ -84,14 +85,13 @@ def read_node(raw: dict[str, Any]) -> Node:
         Taint(key=taint["key"], value=taint.get("value") or "", effect=taint["effect"])
         for taint in spec.get("taints") or []
     ]
-    build = labels.get("node.kubernetes.io/windows-build") or ""
-    if os == "windows" and not build and (match := re.match(r"(\d+\.\d+\.\d+)", info.get("kernelVersion") or "")):
-        build = match[1]
+    kernel = info.get("kernelVersion") or ""
+    build = labels.get("node.kubernetes.io/windows-build") or kernel_build(kernel)
     return Node(
         name=metadata["name"],
         uid=metadata["uid"],
         os=os,
-        build=build if os == "windows" else info.get("kernelVersion") or "",
+        build=build if os == "windows" else kernel,
         os_image=info.get("osImage") or "",
         kubelet=info.get("kubeletVersion") or "",
         runtime=info.get("containerRuntimeVersion") or "",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from winready.cluster.client import Client, Object
-from winready.cluster.commands import system_version, windows_build
+from winready.cluster.commands import system_version
 from winready.cluster.errors import ClusterError, ExecFailed
 from winready.cluster.evidence import bounded
 from winready.cluster.failures import CheckBlocked
@@ -19,6 +19,7 @@ from winready.cluster.inventory import Node
 from winready.cluster.pods import Pod, handle
 from winready.cluster.resources import EVENTS, NAMESPACES, PODS, Resource
 from winready.cluster.settings import Settings
+from winready.spec.windows import banner_build
 
 T = TypeVar("T")
 
@@ -124,7 +125,7 @@ class Namespace:
         answer = result.stdout.decode(errors="replace").strip()
         if pod.os == "linux":
             return replace(pod, build=answer)
-        build = windows_build(answer)
+        build = banner_build(answer)
         return replace(pod, build=build) if build else self._exposed(pod, answer or "nothing")
 
     def _exposed(self, pod: Pod, answer: str) -> Pod:

@@ -17,7 +17,7 @@ _BUILD = re.compile(r"(?:^|[-_v])10\.0\.(\d{5})")
 
 
 @dataclass(frozen=True, slots=True)
-class Builds:
+class BuildTable:
     """The table of Windows builds."""
 
     releases: dict[int, str]
@@ -27,10 +27,10 @@ class Builds:
 
 
 @cache
-def builds() -> Builds:
+def builds() -> BuildTable:
     """The table, read once."""
     data = catalog.read_data("windows.yaml")
-    return Builds(
+    return BuildTable(
         releases={int(build): row["release"] for build, row in data["builds"].items()},
         tags={tag: int(build) for build, row in data["builds"].items() for tag in row["tags"]},
         supported=tuple((parse_data_range(text), frozenset(row)) for text, row in data["supported"].items()),
@@ -63,12 +63,6 @@ def build_of(image: str) -> int | None:
         return int(match[1])
     found = [builds().tags[part] for part in re.split(r"[-_.]", tag) if part in builds().tags]
     return found[-1] if found else None
-
-
-def parse_build(text: str) -> int | None:
-    """``10.0.20348`` or ``20348`` (or with a revision) -> 20348."""
-    match = re.fullmatch(r"(?:10\.0\.)?(\d{5})(?:\.\d+)?", text.strip())
-    return int(match[1]) if match else None
 
 
 def runs_on(image_build: int, host_build: int) -> bool:

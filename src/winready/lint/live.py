@@ -20,9 +20,10 @@ from winready.cluster.kubeconfig import Target
 from winready.cluster.resources import Resource
 from winready.lint.context import Profile, Taint
 from winready.lint.files import Input
-from winready.lint.images import parse_build
 from winready.lint.objects import dig, items, mapping, template_path
 from winready.lint.versions import FIRST, LAST, Range
+from winready.spec.versions import Version
+from winready.spec.windows import build_number
 
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
 RUNTIME_CLASSES = Resource("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", namespaced=False)
@@ -83,12 +84,12 @@ async def ask(target: Target, profile: Profile, with_objects: bool, namespace: s
 
 def profile_of(inventory: Inventory, profile: Profile, notices: list[str]) -> Profile:
     """The flags' profile with everything that the cluster knows better."""
-    minor = int(inventory.version.removeprefix("v").split(".")[1].rstrip("+"))
+    minor = Version.parse(inventory.version).minor
     known = min(max(minor, FIRST), LAST)
     if known != minor:
         notices.append(f"the cluster is {inventory.version}; the nearest version with facts is 1.{known}")
     nodes = [node for node in inventory.nodes if node.windows]
-    builds = sorted({build for node in nodes if (build := parse_build(node.build)) is not None})
+    builds = sorted({build for node in nodes if (build := build_number(node.build)) is not None})
     everywhere = set.intersection(*(_taints(node.taints) for node in nodes)) if nodes else set()
     plugin = inventory.features.get("network-policy", "").lower()
     cni = next((name for words, name in _PLUGINS.items() if plugin.startswith(words)), profile.cni)

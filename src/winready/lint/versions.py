@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from winready.spec.versions import Version
 
 FIRST, LAST = 14, 37
 CURRENT = 36
-
-_VERSION = re.compile(r"v?1\.(\d{1,3})(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?")
 
 
 class VersionError(ValueError):
@@ -37,10 +36,10 @@ class Range:
 
 def parse_minor(text: str) -> int:
     """``1.34``, ``v1.34.2`` -> 34, within what the data covers."""
-    match = _VERSION.fullmatch(text.strip())
-    if match is None:
-        raise VersionError(f"{text!r} is not a Kubernetes version; write 1.34, or 1.30-1.36 for a range")
-    minor = int(match[1])
+    try:
+        minor = _minor(text)
+    except ValueError:
+        raise VersionError(f"{text!r} is not a Kubernetes version; write 1.34, or 1.30-1.36 for a range") from None
     if not FIRST <= minor <= LAST:
         raise VersionError(f"nothing is known about Kubernetes {text}; the data covers 1.{FIRST} to 1.{LAST}")
     return minor
@@ -49,7 +48,7 @@ def parse_minor(text: str) -> int:
 def parse_range(text: str) -> Range:
     """``1.34`` or ``1.30-1.36``."""
     low, separator, high = text.strip().partition("-")
-    if not separator or not re.match(r"v?1\.", high.strip()):
+    if not separator or not high.strip().removeprefix("v").startswith("1."):
         minor = parse_minor(text)
         return Range(minor, minor)
     result = Range(parse_minor(low), parse_minor(high))
@@ -61,6 +60,22 @@ def parse_range(text: str) -> Range:
 def parse_data_range(text: str) -> Range:
     """The form of the data files: ``1.24+`` or ``1.14-1.23``; it may lie outside the covered versions."""
     if text.endswith("+"):
-        return Range(int(text[:-1].removeprefix("1.")), None)
+        return Range(_minor(text[:-1]), None)
     low, high = text.split("-")
-    return Range(int(low.removeprefix("1.")), int(high.removeprefix("1.")))
+    return Range(_minor(low), _minor(high))
+
+
+def pinned_minor(text: str) -> int | None:
+    """24 for ``v1.24``, the one form in which a Pod Security label pins a version; None for any other."""
+    try:
+        minor = _minor(text)
+    except ValueError:
+        return None
+    return minor if text == f"v1.{minor}" else None
+
+
+def _minor(text: str) -> int:
+    version = Version.parse(text)
+    if version.major != 1:
+        raise ValueError(f"{text!r} is not a version 1.x")
+    return version.minor

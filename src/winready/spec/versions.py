@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.\d+)?(?:[-+].*)?")
+_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.\d+)?(?:[-+]\S*)?")
+_RELEASE = re.compile(r"v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")
+_SAID = re.compile(r"v\d+\.\d+\.\d+[^\s\"']*")
 _MINOR = r"\d+\.\d+"
 
 
@@ -61,3 +63,19 @@ class VersionRange:
         if self.last is None:
             return f">={self.first}"
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+def is_release(text: str) -> bool:
+    """Whether it names one release down to the patch level: ``1.36.3`` or ``v1.37.0-rc.1``."""
+    return _RELEASE.fullmatch(text) is not None
+
+
+def release_order(release: str) -> tuple[int, ...]:
+    """What releases are sorted by: ``(1, 36, 3)`` of ``v1.36.3``."""
+    return tuple(int(text) for text in re.findall(r"\d+", release)[:3])
+
+
+def said_version(words: str) -> str | None:
+    """The first full version in what a program says about itself."""
+    match = _SAID.search(words)
+    return match[0] if match else None

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from winready.spec.versions import Version
+from winready.spec.versions import Version, said_version
 from winready.upstream.listing import Listing, ListingError, parse_listing
 
 ASK_SECONDS = 120.0
 LISTS_ITSELF = Version(1, 29)
 GINKGO_2 = Version(1, 25)
-_VERSION = re.compile(r"v(\d+\.\d+)\.\d+[^\s\"']*")
 
 
 class BinaryError(Exception):
@@ -44,11 +42,11 @@ async def inspect(path: Path) -> Binary:
     """Ask a program for its version."""
     path = _program(path)
     code, output = await _ask(path, ["--version"])
-    match = _VERSION.search(output)
-    if code != 0 or match is None:
+    version = said_version(output)
+    if code != 0 or version is None:
         said = output.strip().splitlines()[-1][:200] if output.strip() else "nothing"
         raise BinaryError(f"{path} is not an e2e.test: asked for its version, it said {said!r}")
-    return Binary(path, match[0])
+    return Binary(path, version)
 
 
 def _program(path: Path) -> Path:

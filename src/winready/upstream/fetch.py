@@ -6,14 +6,13 @@ import asyncio
 import hashlib
 import os
 import platform
-import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
 
-from winready.spec.versions import Version
+from winready.spec.versions import Version, is_release, release_order
 from winready.upstream.binary import BinaryError
 
 RELEASES = "https://dl.k8s.io"
@@ -22,7 +21,6 @@ CHUNK = 256 * 1024
 TRIES = 4
 SILENCE_SECONDS = 60.0
 MAX_SMALL = 4096
-_EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "s390x": "s390x"}
 Progress = Callable[[int, int | None], None]
 """Bytes so far, and of how many where the server says."""
@@ -38,7 +36,7 @@ def cached(version: Version | None = None) -> Path | None:
     """The newest e2e.test in the cache, of one minor version or of any."""
     found: list[tuple[tuple[int, ...], Path]] = []
     for path in cache_folder().glob("v*/e2e.test"):
-        numbers = tuple(int(text) for text in re.findall(r"\d+", path.parent.name)[:3])
+        numbers = release_order(path.parent.name)
         if version is None or numbers[:2] == (version.major, version.minor):
             found.append((numbers, path))
     return max(found)[1] if found else None
@@ -77,12 +75,12 @@ async def fetch(version: str, mirror: str, progress: Progress, *, again: bool = 
 
 
 async def _exact(session: aiohttp.ClientSession, base: str, version: str) -> str:
-    if _EXACT.fullmatch(version):
+    if is_release(version):
         return version if version.startswith("v") else f"v{version}"
     minor = Version.parse(version)
     url = f"{base}/release/stable-{minor}.txt"
     text = (await _small(session, url)).strip()
-    if not _EXACT.fullmatch(text):
+    if not is_release(text):
         raise BinaryError(f"{url} does not name a version but says {text[:80]!r}", "give the patch level, as in 1.36.3")
     return text
 

@@ -17,13 +17,14 @@ from typing import Self
 import msgspec
 
 from winready.cluster.client import Client, Object
-from winready.cluster.commands import system_version, windows_build
+from winready.cluster.commands import system_version
 from winready.cluster.errors import ClusterError
 from winready.cluster.evidence import PodFact
 from winready.cluster.inventory import Node
 from winready.cluster.resources import NAMESPACES, PODS, Resource
 from winready.cluster.settings import RUN_LABEL, Settings
 from winready.cluster.watch import Event
+from winready.spec.windows import banner_build
 
 E2E_RUN = "e2e-run"
 ASK_SECONDS = 20.0
@@ -159,7 +160,7 @@ class Watcher:
             with contextlib.suppress(ClusterError):
                 result = await self.client.exec(namespace, name, container, system_version(os), deadline=ASK_SECONDS)
                 answers[os] = result.stdout.decode(errors="replace").strip() if result.exit_code == 0 else ""
-            if build := windows_build(answers.get("windows", "")):
+            if build := banner_build(answers.get("windows", "")):
                 pod = self.pods[uid]
                 pod.fact = msgspec.structs.replace(pod.fact, build=build)
                 return

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from winready.lint.context import BUILD_LABEL, Facts
-from winready.lint.images import build_of, parse_build, release, runs_on, unlisted
+from winready.lint.images import build_of, release, runs_on, unlisted
 from winready.lint.objects import Pod, dig
 from winready.lint.rules import Hit, pod_check
 from winready.lint.rules.placement import uses_hyperv
 from winready.lint.target import Target
+from winready.spec.windows import build_number
 
 
 @pod_check("img-os-build-mismatch")
@@ -28,7 +29,7 @@ def os_build_mismatch(pod: Pod, target: Target, facts: Facts) -> Iterator[Hit]:
 def _hosts(pod: Pod, facts: Facts) -> tuple[tuple[int, ...], str]:
     """The builds of the nodes that the pod may get, and how they are known."""
     for selector in (dig(pod.spec, "nodeSelector"), dig(facts.runtime_class(pod), "scheduling", "nodeSelector")):
-        if (text := dig(selector, BUILD_LABEL)) is not None and (build := parse_build(str(text))) is not None:
+        if (text := dig(selector, BUILD_LABEL)) is not None and (build := build_number(str(text))) is not None:
             return (build,), "the pod selects nodes of build"
     return facts.profile.builds, "the Windows nodes have build"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from winready.lint.context import BUILD_LABEL, ENFORCING_PLUGINS, OS_LABELS
@@ -10,6 +9,7 @@ from winready.lint.objects import dig, items, mapping
 from winready.lint.rules import Hit, View, object_check
 from winready.lint.rules.security import is_object_name
 from winready.lint.target import looks_windows
+from winready.lint.versions import pinned_minor
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"
 _MOST_BACKENDS = 64
@@ -28,8 +28,8 @@ def restricted_pinned_old(view: View) -> Iterator[Hit]:
     labels = mapping(view.object.value, "metadata", "labels")
     if labels.get(_ENFORCE) != "restricted" or view.object.name not in view.facts.declared_namespaces:
         return
-    pinned = re.fullmatch(r"v1\.(\d+)", str(labels.get(f"{_ENFORCE}-version", "latest")))
-    if pinned and int(pinned[1]) < 25:
+    pinned = pinned_minor(str(labels.get(f"{_ENFORCE}-version", "latest")))
+    if pinned is not None and pinned < 25:
         yield Hit(("metadata", "labels", f"{_ENFORCE}-version"))
     elif view.facts.profile.versions.low == 24 == view.facts.profile.versions.high:
         yield Hit(("metadata", "labels", _ENFORCE))
