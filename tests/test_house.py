@@ -1,12 +1,15 @@
-"""The house rules that a machine can watch: import layers, lazy start, module size, names."""
+"""The house rules that a machine can watch: import layers, lazy start, module size, names, one reader each."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("aiohttp", "cryptography", "jinja2", "rich", "sqlite3", "yaml", "msgspec")
@@ -48,3 +51,40 @@ def test_the_parts_of_the_model_have_one_name_each() -> None:
     )
     assert {"Sandbox", "PodSandbox", "NodeDefects", "NetworkDefects"} <= set(names)
     assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("form", "readers"),
+    [
+        (r'"[KMGT]i"|\b[KMG]i\|', {"winready_sandbox/quantity.py"}),
+        (
+            r"v\??\(?(?:1|\\d\+)\)?\\\.",
+            # The last two look for a version in the words of a runtime and of a program.
+            {
+                "winready/spec/versions.py",
+                "winready_sandbox/versions.py",
+                "winready/cluster/inventory.py",
+                "winready_sandbox/control_plane/real/programs.py",
+            },
+        ),
+        # Tags of images have a grammar of their own.
+        (
+            r"10\\\.0\\\.|\(\"10\.0\.",
+            {"winready/spec/windows.py", "winready/lint/images.py", "winready_sandbox/machine/builds.py"},
+        ),
+    ],
+    ids=["quantities", "Kubernetes versions", "Windows builds"],
+)
+def test_what_many_need_is_read_in_one_place(form: str, readers: set[str]) -> None:
+    source = ROOT / "src"
+    found = {str(path.relative_to(source)) for path in source.rglob("*.py") if re.search(form, path.read_text())}
+    assert found == readers
+
+
+def test_every_category_of_checks_is_under_the_contract() -> None:
+    categories = {
+        f"winready.checks.{path.parent.name}" for path in (ROOT / "src/winready/checks").glob("*/__init__.py")
+    }
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    independent = {name for one in contracts if one["type"] == "independence" for name in one["modules"]}
+    assert categories <= independent
