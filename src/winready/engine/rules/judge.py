@@ -12,6 +12,7 @@ from winready.engine.rules.conformance import judge_conformance
 from winready.engine.terms import Terms
 from winready.spec.builds import load_builds
 from winready.spec.model import Rule, Specification
+from winready.spec.windows import build_number
 
 LEAST_NODES = 2
 WINDOWS_BUILDS = "rule.windows-builds"
@@ -61,18 +62,15 @@ def _windows_builds(facts: Facts, terms: Terms, results: Sequence[RequirementRes
             for result in results
             for pod in result.evidence.pods
             # A host runs containers of its own build or of an older one, never of a newer one.
-            if pod.os == "windows" and pod.build and _number(pod.build) > _number(pod.node_build)
+            if pod.os == "windows"
+            and pod.build
+            and (build_number(pod.build) or 0) > (build_number(pod.node_build) or 0)
         }
     )
     if liars:
         return "failed", "; ".join(liars[:NAMED])
     found = sorted({known.name(node.build) for node in facts.windows_nodes})
     return "passed", f"{', '.join(found)}: in {words}"
-
-
-def _number(build: str) -> int:
-    last = build.rpartition(".")[2]
-    return int(last) if last.isdigit() else 0
 
 
 def _images(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
