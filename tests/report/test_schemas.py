@@ -16,7 +16,6 @@ from winready.report import record
 from winready.report.schemas import SCHEMAS
 
 ROOT = Path(__file__).resolve().parents[2]
-OLD = Path(__file__).parent / "old"
 DNS = "core.network.dns-internal"
 
 
@@ -51,19 +50,3 @@ def test_what_no_run_writes_does_not(change: dict[str, Any]) -> None:
     check("run", document)
     with pytest.raises(jsonschema.ValidationError):
         check("run", document | change)
-
-
-@pytest.mark.parametrize("folder", sorted(OLD.iterdir()), ids=lambda path: path.name)
-def test_runs_of_earlier_versions_stay_readable(folder: Path) -> None:
-    """These files were written once and never again: a change that cannot read them needs a new schema version."""
-    found = record.read(folder)
-    told = record.read_story(folder)
-    assert (found.verdict_text, [item.outcome for item in found.requirements]) == (
-        "Fail (partial: 2 of 24 core requirements)",
-        ["passed", "failed"],
-    )
-    assert record.encode(found) == record.encode(told)
-    for command in ("report", "status"):
-        result = CliRunner().invoke(cli, [command, str(folder)])
-        assert result.exit_code in (0, 1), result.output
-        assert result.stdout
