@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import re
@@ -126,3 +127,19 @@ def test_the_sandbox_takes_its_time_from_one_place() -> None:
         if path.name not in own_clock and "real" not in path.parts and wrong.search(path.read_text())
     ]
     assert found == [], "use sandbox/clock.py: proofs run in virtual time"
+
+
+def test_no_test_hopes_that_something_has_happened_by_then() -> None:
+    """Sleeping is for loops that look again, and for tests in virtual time."""
+    tests = Path(__file__).parents[1]
+    sleep = re.compile(r"await [\w.]*sleep\((?!0\))")
+    found = [
+        f"{path.relative_to(tests)}: {test.name}"
+        for path in tests.rglob("test_*.py")
+        if path != Path(__file__) and "faults" not in path.parts
+        for test in ast.parse(path.read_text()).body
+        if isinstance(test, ast.AsyncFunctionDef) and test.name.startswith("test_")
+        if any(sleep.match(ast.unparse(statement)) for statement in test.body)
+        if not any(ast.unparse(mark) == "pytest.mark.virtual_time" for mark in test.decorator_list)
+    ]
+    assert found == []

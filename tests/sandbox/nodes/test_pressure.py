@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
@@ -36,11 +35,12 @@ def test_windows_evicted_nobody_before_1_31() -> None:
     assert Settings(version="v1.30.4").memory_threshold("linux") == 100 * 2**20
 
 
+@pytest.mark.virtual_time
 async def test_the_node_reads_its_meters_itself_so_the_first_question_gets_a_rate(cluster: Cluster) -> None:
     await cluster.run("busy", "burn", "4", "pause", node="win-1", container={"resources": {"limits": {"cpu": "500m"}}})
     await cluster.ready("busy")
     cluster.node("win-1").statistics.read()
-    await asyncio.sleep(0.2)
+    await cluster.clock.sleep(20)
     cores = (await stats(cluster, "win-1", "busy"))["cpu"]["usageNanoCores"] / 1e9
     assert 0.4 < cores < 0.7, "fact H1: 0.52 to 0.60 core for a limit of 0.5"
 

@@ -59,6 +59,7 @@ async def test_pods_come_back_with_another_address(cluster: Cluster) -> None:
     assert (await cluster.pod("trigger"))["status"]["phase"] == "Succeeded"
 
 
+@pytest.mark.virtual_time
 async def test_a_reboot_can_be_taken_back(cluster: Cluster) -> None:
     await reboot(cluster)
     machine = cluster.node("win-1").machine
@@ -80,6 +81,7 @@ async def test_an_end_that_was_never_reported_is_known_after_the_reboot(cluster:
     assert container_state(after)["restartCount"] == 0, "the runtime keeps what has ended; nothing runs twice"
 
 
+@pytest.mark.virtual_time
 async def test_a_node_that_never_returns(cluster: Cluster) -> None:
     cluster.node("win-1").defects.kubelet.never_returns = True
     await reboot(cluster)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import pytest
 
 from sandbox.nodes.small_cluster import Cluster
 
@@ -53,13 +53,14 @@ async def test_a_node_comes_back_under_its_name(cluster: Cluster) -> None:
     assert found["Ready"]["lastTransitionTime"] > "2026", "ready again is a transition"
 
 
+@pytest.mark.virtual_time
 async def test_a_worker_that_does_not_join_is_not_there_until_it_is_healed(cluster: Cluster) -> None:
     node = cluster.node("win-1")
     await node.stop()
     await cluster.client.delete("nodes", "win-1")
     node.defects.kubelet.does_not_join = True
     await node.start()
-    await asyncio.sleep(0.05)
+    await cluster.clock.sleep(60)
     assert not node.registered.is_set()
     node.defects.kubelet.does_not_join = False
     await node.heed_defects()

@@ -255,6 +255,7 @@ async def test_mounttest_and_entrypoint_tester(fabric: Fabric) -> None:
     assert (await run(windows, "/agnhost", "entrypoint-tester", "a", "b")).out == "[/agnhost entrypoint-tester a b]\n"
 
 
+@pytest.mark.virtual_time
 async def test_liveness_fails_after_ten_seconds(fabric: Fabric) -> None:
     server, client = on_node(fabric, "l1", "s"), on_node(fabric, "l2", "c")
     await start(server, "/agnhost", "liveness", port=8080)
