@@ -74,6 +74,8 @@ def comparable(answer: Any, namespace: str = "") -> Any:
     result = json.loads(text.replace(namespace, "NAMESPACE") if namespace else text)
     if result.get("kind") == "Status":
         return _status(result)
+    if result.get("kind") == "APIGroupList":
+        return {**result, "groups": {group["name"]: group for group in result["groups"]}}
     if isinstance(result.get("items"), list):
         metadata = result.get("metadata", {})
         result["metadata"] = {"continue": bool(metadata.get("continue")), "rest": metadata.get("remainingItemCount")}
@@ -98,12 +100,11 @@ def _status(status: dict[str, Any]) -> dict[str, Any]:
     """Code, reason, what it is about and which fields; the words are held to the real ones by tests of their own."""
     details = status.get("details") or {}
     causes = {(cause.get("field", ""), cause.get("reason", "")) for cause in details.get("causes") or []}
-    about = {key: details[key] for key in ("name", "group", "kind") if key in details}
     return {
         "kind": "Status",
         "code": status.get("code"),
         "reason": status.get("reason"),
-        **about,
+        "about": {key: details[key] for key in ("name", "group", "kind") if key in details},
         "causes": sorted(causes),
     }
 

@@ -1,21 +1,20 @@
 """The same requests to the embedded and to the real API server of one version get the same answers.
 
 Status codes, reasons, field paths and objects are compared, without what differs by nature: identities,
-times, allocated addresses, and what controllers have done meanwhile. Differences that stay are listed in
-docs/sandbox.md, and here with their reasons and the answers that show them.
+times, allocated addresses, and what controllers have done meanwhile. Differences that stay are in ``accepted.py``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from real.accepted import ACCEPTED, Difference, complaints
 from real.api import Api, Call, comparable
 from real.conftest import EMBEDDED, KUBERNETES, Cluster
 from real.scenarios import GOOD, SCENARIOS, created
@@ -23,47 +22,12 @@ from winready_sandbox.api.resources import ResourceTable
 
 DATA = Path(__file__).parent.parent / "sandbox" / "api" / "data"
 REFUSED = yaml.safe_load((DATA / "refused.yaml").read_text())
-PODS = ("pod-plain", "pod-windows", "pod-host", "pod-silent", "pod-rich")
-OWNERSHIP = ("job-plain", "cronjob-plain", "networkpolicy-plain", "persistentvolumeclaim-claim")
-
-
-@dataclass(frozen=True)
-class Known:
-    """A difference that stays: why, and where it shows (scenarios, some of their calls, a part of the answer)."""
-
-    reason: str
-    scenarios: tuple[str, ...]
-    part: str = ""
-    calls: tuple[int, ...] = ()
-
-    def explains(self, scenario: str, call: int, where: str) -> bool:
-        """Whether it is the cause of this one."""
-        return scenario in self.scenarios and self.part in where and (not self.calls or call in self.calls)
-
-
-KNOWN = [
-    Known("the version it stands for, not the program", ("access",), calls=(1,)),
-    Known("groups without a use on Windows are not served", ("access",), ".answer.groups", (8,)),
-    Known("reviews and token requests are answered, not tracked", ("access", "subresources"), ".managedFields"),
-    Known("an empty access review is denied, not refused", ("access",), calls=(21,)),
-    Known("authenticators are asked in another order", ("access",), ".answer.status.", (22,)),
-    Known("versions that no group has are unknown paths", ("paths",), calls=(1, 4)),
-    Known("the name is checked before the conflict", ("apply",), calls=(6,)),
-    Known("a resource version that is no number is a stale one", ("updates",), calls=(5,)),
-    Known("a resource version that is no number is a bad request", ("lists",), calls=(28,)),
-    Known("a scale has no shape of its own", ("subresources",), calls=(3,)),
-    Known("a pod that no node has is gone at once, without a last generation", PODS, ".generation", (7,)),
-    Known("claims are not protected from deletion", ("persistentvolumeclaim-claim",), ".finalizers"),
-    Known("annotations are no new generation", ("deployment-plain", "deployment-recreated"), ".generation", (5, 6)),
-    Known("the deprecated template generation", ("daemonset-plain", "refused"), "deprecated.daemonset"),
-    Known("who owns empty structures and generated labels", OWNERSHIP, ".managedFields"),
-    Known("jobs orphan their pods only when asked to", ("job-plain",), calls=(7,)),
-    Known("the address is refused when it is allocated", ("refused",), ".causes", (100,)),
-    Known("an empty service name has an owner", ("refused",), ".f:serviceName"),
-    Known("nodes get their pod network from the controllers here, from the nodes there", ("refused",), calls=(210,)),
-    Known("an absent list of endpoints is stored as such", ("refused",), calls=(241,)),
-    Known("a pod that a node took meanwhile", ("refused",), ".causes", (256,)),
-]
+RESOURCES = {(each.group, each.kind): each for each in ResourceTable()}
+LEFT_ALONE: dict[str, Any] = {
+    "Pod": {"nodeSelector": {"no": "node"}},
+    "Node": {"podCIDR": "10.99.0.0/24", "podCIDRs": ["10.99.0.0/24"]},
+}
+"""What keeps controllers from changing an object between two requests."""
 
 
 class Pair:
@@ -110,67 +74,86 @@ def pair(servers: tuple[Api, Api]) -> Iterator[Callable[[str], Pair]]:
             server.ask(Call("DELETE", f"/api/v1/namespaces/{namespace}"))
 
 
-def differences(pair: Pair, scenario: str, calls: list[Call]) -> list[str]:
-    """What the two say differently, call by call."""
+def compare(pair: Pair, comparison: str, calls: list[Call]) -> None:
+    """Ask both, call by call; they may differ in what is accepted, and must."""
     found = []
-    for number, call in enumerate(calls):
+    for call in calls:
         answers = pair.ask(call)
-        where = [
-            line
-            for line in unlike(answers["embedded"], answers["real"])
-            if not any(known.explains(scenario, number, line) for known in KNOWN)
-        ]
-        if where:
-            found.append("\n".join([f"{number}: {call.method} {call.path} {json.dumps(call.body)[:300]}", *where]))
-    return found
+        request = f"{call.method} {call.path} {json.dumps(call.body)}"
+        found += [Difference(request, *unlike) for unlike in differences(answers["embedded"], answers["real"])]
+    said = complaints(comparison, found)
+    assert not said, "\n".join(said)
 
 
-def unlike(embedded: Any, real: Any, path: str = "") -> Iterator[str]:
-    """Where two answers differ."""
-    if isinstance(embedded, dict) and isinstance(real, dict):
-        for key in sorted({*embedded, *real}):
-            yield from unlike(embedded.get(key), real.get(key), f"{path}.{key}")
+def differences(embedded: Any, real: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Where two answers differ, and what they say there."""
+    if embedded != real and all(isinstance({} if each is None else each, dict) for each in (embedded, real)):
+        one, other = embedded or {}, real or {}
+        # Field by field, a refusal and an object have nothing in common.
+        apart = path == ".answer" and one.get("kind") != other.get("kind")
+        keys = ["kind"] if apart else sorted({*one, *other})
+        if not keys:
+            yield path, embedded, real
+        for key in keys:
+            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
     elif isinstance(embedded, list) and isinstance(real, list) and len(embedded) == len(real):
         for number, (one, other) in enumerate(zip(embedded, real, strict=True)):
-            yield from unlike(one, other, f"{path}[{number}]")
+            yield from differences(one, other, f"{path}[{number}]")
     elif embedded != real:
-        yield f"  {path}: embedded {json.dumps(embedded)[:300]}, real {json.dumps(real)[:300]}"
+        yield path, embedded, real
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(pair: Callable[[str], Pair], name: str) -> None:
-    found = differences(pair(name), name, SCENARIOS[name])
-    assert not found, "\n".join(found)
+    compare(pair(name), name, SCENARIOS[name])
 
 
 @pytest.mark.parametrize(("path", "body"), GOOD, ids=[f"{body['kind']}-{body['metadata']['name']}" for _, body in GOOD])
 def test_good_object(pair: Callable[[str], Pair], path: str, body: dict[str, Any]) -> None:
     name = f"{body['kind']}-{body['metadata']['name']}".lower()
-    found = differences(pair(name), name, created(path, body))
-    assert not found, "\n".join(found)
+    compare(pair(name), name, created(path, body))
+
+
+def refusal(number: int, case: dict[str, Any]) -> list[Call]:
+    """The calls that show a case: one without effect, or a good object and what must not become of it."""
+    resource = RESOURCES[case.get("group", ""), case["kind"]]
+    version = f"{resource.group}/{resource.version}".lstrip("/")
+    path = f"/apis/{version}" if resource.group else f"/api/{version}"
+    path += f"/namespaces/NAMESPACE/{resource.plural}" if resource.namespaced else f"/{resource.plural}"
+
+    def whole(given: dict[str, Any]) -> dict[str, Any]:
+        metadata = {"name": f"refused-{number}", **given.get("metadata", {})}
+        return {"apiVersion": version, "kind": case["kind"], **given, "metadata": metadata}
+
+    if "old" not in case:
+        return [Call("POST", f"{path}?dryRun=All", whole(case["object"]))]
+    old, new = whole(case["old"]), whole(case["object"])
+    if alone := LEFT_ALONE.get(case["kind"]):
+        old["spec"], new["spec"] = alone | old["spec"], alone | new["spec"]
+    return [Call("POST", path, old), Call("PUT", f"{path}/refused-{number}", new)]
 
 
 def test_refused_objects(pair: Callable[[str], Pair]) -> None:
     two = pair("refused")
-    resources = {(each.group, each.kind): each for each in ResourceTable()}
-    calls: list[Call] = []
-    for number, case in enumerate(REFUSED):
-        resource = resources[case.get("group", ""), case["kind"]]
-        version = f"{resource.group}/{resource.version}".lstrip("/")
-        path = f"/apis/{version}" if resource.group else f"/api/{version}"
-        path += f"/namespaces/NAMESPACE/{resource.plural}" if resource.namespaced else f"/{resource.plural}"
+    calls = [call for number, case in enumerate(REFUSED) for call in refusal(number, case)]
+    try:
+        compare(two, "refused", calls)
+    finally:
+        for call in calls:
+            if call.method == "PUT" and call.path.startswith("/api/v1/nodes/"):
+                # A node that nobody runs would keep e2e.test from starting.
+                two.ask(Call("DELETE", call.path))
 
-        def whole(which: str, name: str = f"refused-{number}", api: str = version, case: Any = case) -> dict[str, Any]:
-            metadata = {"name": name, **case[which].get("metadata", {})}
-            return {"apiVersion": api, "kind": case["kind"], **case[which], "metadata": metadata}
 
-        if "old" in case:
-            calls += [Call("POST", path, whole("old")), Call("PUT", f"{path}/refused-{number}", whole("object"))]
-        else:
-            calls.append(Call("POST", f"{path}?dryRun=All", whole("object")))
-    found = differences(two, "refused", calls)
-    for call in calls:
-        if call.method == "PUT" and call.path.startswith("/api/v1/nodes/"):
-            # A node that nobody runs would keep e2e.test from starting.
-            two.ask(Call("DELETE", call.path))
-    assert not found, "\n".join(found)
+def test_what_is_accepted_is_compared() -> None:
+    comparisons = {*SCENARIOS, *(f"{body['kind']}-{body['metadata']['name']}".lower() for _, body in GOOD), "refused"}
+    assert {where for entry in ACCEPTED for where in entry.where} <= comparisons
+
+
+def test_what_nobody_accepted_and_what_is_gone_are_told() -> None:
+    what = "versions that no group has are unknown paths"
+    assert complaints("paths", []) == [f"accepted, but no longer so: {what} (\\.answer)"]
+    there = Difference("GET /api/v2 null", ".answer", "404 page not found\n", {"kind": "Status"})
+    assert complaints("paths", [there]) == []
+    other = Difference("GET /api/v1/nonsense null", ".status", 400, 404)
+    assert complaints("paths", [there, other]) == ["GET /api/v1/nonsense null\n  .status: embedded 400, real 404"]
