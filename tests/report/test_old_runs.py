@@ -214,6 +214,14 @@ def test_bundles_are_checked_again(name: str, exit_code: int, words: list[str]) 
 
 
 @pytest.mark.parametrize("name", BUNDLES)
+def test_their_rules_cannot_be_computed_again_and_verify_says_so(name: str) -> None:
+    told = json.loads(ask("verify", bundle(name), "-o", "json").stdout)
+    assert told["broken"] == []
+    (line,) = [line for line in told["cannot_tell"] if "cannot be computed again" in line]
+    assert "rules" in line
+
+
+@pytest.mark.parametrize("name", BUNDLES)
 def test_bundles_are_runs(name: str) -> None:
     verdict, exit_code, outcomes = TOLD["waived" if name == "draft" else WHOLE]
     result = ask("status", bundle(name))
