@@ -27,7 +27,7 @@ class Recomputed:
 
     verdict: Verdict
     rules: int
-    """How many rules were judged again."""
+    """How many rules were judged again; none of a journal from before their facts were written down."""
     cannot_tell: list[str]
     """What could not be, and why."""
 

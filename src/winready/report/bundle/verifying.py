@@ -89,7 +89,9 @@ def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | N
         checked.holds.append(f"it follows version {run.spec.get('version')} of the standard, unmodified")
     elif specification.digest != standard:
         checked.cannot_tell.append("whether its specification was ever published: this winready has another one")
-    _claims(files, checked, run, specification, claim)
+    # Pages are compared with what this very winready would have made of the journal.
+    ours = run.tool == f"winready {__version__}" and recomputed.rules > 0
+    _claims(files, checked, run, specification, claim, ours=ours)
     checked.certificate = claim
     checked.cannot_tell += [
         "whether the run happened as the journal tells: whoever has a cluster can run it again",
@@ -98,7 +100,13 @@ def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | N
 
 
 def _claims(
-    files: dict[str, bytes], checked: Checked, run: Record, specification: Specification, claim: Certificate
+    files: dict[str, bytes],
+    checked: Checked,
+    run: Record,
+    specification: Specification,
+    claim: Certificate,
+    *,
+    ours: bool,
 ) -> None:
     """Everything else in the bundle must follow from the journal."""
     reasons = refusals(run, specification)
@@ -108,15 +116,26 @@ def _claims(
         raise BundleError("what the draft says that it is not does not follow from the run")
     made = making.contents(run, files[journal.NAME], claim.product, claim.not_shown, files[making.SPECIFICATION])
     pages = {"report.html", "junit.xml", "README.txt"}
-    same_tool = run.tool == f"winready {__version__}"
     for name in sorted(made):
-        if made[name] == files[name]:
+        if made[name] == files[name] or (name == record.NAME and _older(made[name], files[name]) == files[name]):
             continue
-        if name in pages and not same_tool:
+        if name in pages and not ours:
             checked.cannot_tell.append(f"whether {name} shows what the journal tells: {run.tool} made it")
         else:
             raise BundleError(f"{name} does not follow from the journal")
     checked.holds.append("record, claim and pages follow from the journal")
+
+
+def _older(made: bytes, written: bytes) -> bytes:
+    """A record as a version wrote it that did not know all fields: those that say nothing were not there."""
+    try:
+        known = msgspec.json.decode(written, type=dict[str, msgspec.Raw])
+    except journal.NOT_JSON:
+        return made
+    nothing = msgspec.json.decode(record.encode(Record()))
+    fields = msgspec.json.decode(made)
+    kept = {name: value for name, value in fields.items() if name in known or value != nothing[name]}
+    return msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
 
 
 def _signature(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | None) -> None:
