@@ -1,4 +1,4 @@
-"""`winready sandbox prove`: what counts as noticed, missed and a false alarm."""
+"""`winready sandbox prove` as a user runs it, and the list of faults that it goes through."""
 
 from __future__ import annotations
 
@@ -10,57 +10,26 @@ import time
 
 from click.testing import CliRunner
 
-from winready.cli.proof import HEALTHY, _conformance, compare, selection
+from winready.cli.main import cli
 from winready.cli.prove import prove
-from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
-from winready.engine.rules.conformance import judge_conformance
-from winready.report.record import Record
-from winready_sandbox.faults import ids as r
-from winready_sandbox.faults.table import find
-
-FAULT = find("volumes.windows.read-only")
+from winready_sandbox.faults.table import FAULTS
 
 
-def record(**outcomes: Outcome) -> Record:
-    """What a run came to; everything that is not named passed."""
-    found = Record()
-    for short in ("S1", "S2", "S3", "S4", "N1"):
-        outcome = outcomes.get(short, "passed")
-        found.requirements.append(
-            RequirementResult(
-                id=getattr(r, short), category="c", level="core", outcome=outcome, reason="pod x on node windows-1"
-            )
-        )
-    found.rules.append(RuleResult(id=r.IMAGES, outcome=outcomes.get("IMAGES", "passed"), reason="", gates="run"))
-    return found
-
-
-def test_what_must_fail_has_failed_and_names_the_node() -> None:
-    good = compare(FAULT, "windows-1", record(S1="failed", S2="failed", S4="failed", S3="blocked"))
-    assert (good.missed, good.false_alarms) == ([], [])
-    assert "noticed by  3" in good.line()
-    elsewhere = compare(FAULT, "windows-2", record(S1="failed", S2="failed", S4="failed"))
-    assert elsewhere.missed == [r.S1, r.S2, r.S4]
-
-
-def test_blocked_or_in_error_counts_as_missed() -> None:
-    proof = compare(FAULT, "windows-1", record(S1="blocked", S2="error", S4="failed"))
-    assert proof.missed == [r.S1, r.S2]
-    assert f"MISSED {r.S1}: blocked: pod x" in proof.line()
-
-
-def test_whatever_else_does_not_pass_is_a_false_alarm() -> None:
-    proof = compare(FAULT, "windows-1", record(S1="failed", S2="failed", S4="failed", N1="blocked", IMAGES="failed"))
-    assert proof.false_alarms == [r.N1, r.IMAGES]
-    healthy = compare(None, "", record(S3="failed"))
-    assert (healthy.name, healthy.false_alarms) == (HEALTHY, [r.S3])
-
-
-def test_long_observations_run_where_they_are_at_stake() -> None:
-    assert r.S6 in selection(FAULT, [], False).skip
-    assert r.S6 not in selection(FAULT, [], True).skip
-    assert r.S6 not in selection(None, [], False).skip
-    assert r.S6 not in selection(find("node.windows.never-returns"), [], False).skip
+def test_the_list_of_faults_says_who_must_notice_each() -> None:
+    result = CliRunner().invoke(cli, ["sandbox", "faults", "-o", "json"])
+    listed = {fault["name"]: fault for fault in json.loads(result.stdout)["faults"]}
+    assert list(listed) == list(FAULTS)
+    assert listed["volumes.windows.empty-files"] == {
+        "name": "volumes.windows.empty-files",
+        "description": FAULTS["volumes.windows.empty-files"].description,
+        "requirements": ["core.storage.host-volumes", "extend.hostprocess.api-access"],
+        "blocks": ["core.storage.token-rotation"],
+        "parts": ["node.volumes"],
+        "where": "windows",
+    }
+    text = CliRunner().invoke(cli, ["sandbox", "faults"]).stdout.splitlines()
+    assert "core.network.dns-external" in text[text.index("dns.windows.external-dead") + 2]
+    assert "nobody: whatever is verified must survive it" in text[text.index("api.slow") + 2]
 
 
 def test_a_fault_is_proven_from_start_to_verdict() -> None:
@@ -75,20 +44,13 @@ def test_a_fault_is_proven_from_start_to_verdict() -> None:
     assert {name for name, outcome in proof["outcomes"].items() if outcome == "failed"} == set(proof["declared"])
 
 
-def test_linux_conformance_is_imported_from_a_result_that_shows_the_fault() -> None:
-    assert judge_conformance(_conformance(FAULT))[0] == "passed"
-    broken = find("volumes.linux.updates-never-arrive")
-    outcome, reason = judge_conformance(_conformance(broken))
-    assert outcome == "failed"
-    assert broken.conformance[0] in reason
-
-
 def test_a_pod_that_cannot_start_on_a_node_with_linux_containers_has_failed() -> None:
     arguments = ["--category", "core.storage", "--fault", "lcow.windows-pods-run-linux", "-o", "json"]
     result = CliRunner().invoke(prove, arguments)
     assert result.exit_code == 0, result.output
     outcomes = json.loads(result.stdout)["faults"][0]["outcomes"]
-    assert outcomes[r.S1] == outcomes[r.S4] == outcomes[r.S5] == "failed"
+    for name in ("host-volumes", "shared-files", "token-rotation"):
+        assert outcomes[f"core.storage.{name}"] == "failed", name
 
 
 def test_a_fault_that_nothing_verifies_is_no_proof() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^`(src/winready/[\w/.]+)`[^\n]*:\n\n```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^`(src/winready\w*/[\w/.]+)`[^\n]*:\n\n```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FAULT = "service-proxy.windows.affinity-ignored"
 REQUIREMENT = "extend.network.session-affinity"
 
@@ -38,11 +38,10 @@ def copy(tmp_path: Path) -> Path:
         before = path.read_text()
         if name.endswith("standard.yaml"):
             after = before.replace("\nrules:\n", textwrap.indent(text, "  ") + "\nrules:\n")
-        elif name.endswith("ids.py"):
-            after = before + text
         else:
-            assert before.endswith("\n)\n"), name
-            after = before.removesuffix(")\n") + text + ")\n"
+            end = before[-3:]
+            assert end in ("\n)\n", "\n}\n"), name
+            after = before.removesuffix(end[1:]) + text + end[1:]
         path.write_text(after)
     package = tmp_path / "src/winready/checks/extend_network/__init__.py"
     if not package.exists():
@@ -63,11 +62,11 @@ def winready(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_document_gives_every_file() -> None:
-    assert {Path(name).name for name in blocks()} == {
-        "standard.yaml",
-        "session_affinity.py",
-        "ids.py",
-        "network.py",
+    assert set(blocks()) == {
+        "src/winready/spec/standard.yaml",
+        "src/winready/checks/extend_network/session_affinity.py",
+        "src/winready_sandbox/faults/network.py",
+        "src/winready/proof/expected/network.py",
     }
 
 
@@ -98,3 +97,11 @@ def test_the_check_passes_a_healthy_node_and_fails_the_broken_one(copy: Path) ->
     assert "on node windows-1" not in found["reason"]
     sticks = {probe["node"]: probe["ok"] for probe in found["evidence"]["probes"] if "sticks" in probe["title"]}
     assert sticks == {"windows-1": True, "windows-2": False}
+
+
+def test_the_check_is_proven_as_the_document_says(copy: Path) -> None:
+    result = winready(copy, "sandbox", "prove", "--category", "extend.network", "--fault", FAULT, "-o", "json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    (proof,) = json.loads(result.stdout)["faults"]
+    assert proof["declared"] == [REQUIREMENT]
+    assert proof["outcomes"][REQUIREMENT] == "failed"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from real.conftest import KUBERNETES, OLDER, Cluster
-from winready.cli.proof import HEALTHY, prove
 from winready.engine.selection import Selection
-from winready_sandbox.faults.table import FAULTS
+from winready.proof.expected.table import HEALTHY, expected
+from winready.proof.trial import hold_trial
 
 TIME_SCALE = 5
 FAULTS_BY_CATEGORY = {
@@ -39,7 +39,7 @@ def on_real(cluster: Cluster, folder: Path, *selection: str) -> Outcomes:
 
 def on_embedded(fault: str, selection: Selection) -> Outcomes:
     """What a run on the embedded control plane says."""
-    found = prove(fault, selection).outcomes
+    found = hold_trial(fault, selection).outcomes
     return {name: outcome for name, outcome in found.items() if not name.startswith("rule.")}
 
 
@@ -55,14 +55,14 @@ def test_healthy_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, ver
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("category", FAULTS_BY_CATEGORY)
 def test_broken_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, category: str) -> None:
-    fault, cluster = FAULTS[FAULTS_BY_CATEGORY[category]], clusters(KUBERNETES)
+    fault, cluster = FAULTS_BY_CATEGORY[category], clusters(KUBERNETES)
     skipped = [name for name in LONG if name.startswith(category.lower())]
-    broken = cluster.winready("sandbox", "break", fault.name, "--name", cluster.document["name"])
+    broken = cluster.winready("sandbox", "break", fault, "--name", cluster.document["name"])
     assert broken.returncode == 0, broken.stderr
     try:
         words = [word for name in skipped for word in ("--skip", name)]
         real = on_real(cluster, tmp_path, "--category", category, *words)
     finally:
         cluster.winready("sandbox", "heal", "--name", cluster.document["name"])
-    assert real == on_embedded(fault.name, Selection(categories=[category], skip=skipped))
-    assert {name for name, outcome in real.items() if outcome == "failed"} == {*fault.requirements} & {*real}
+    assert real == on_embedded(fault, Selection(categories=[category], skip=skipped))
+    assert {name for name, outcome in real.items() if outcome == "failed"} == {*expected(fault).requirements} & {*real}

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -16,6 +16,10 @@ from winready_sandbox.machine.builds import DEFAULT_CONTAINERD
 from winready_sandbox.plan import Plan, PlanError
 from winready_sandbox.state import DEFAULT_NAME, Place, StateError, all_places, ask, running_places, stop
 from winready_sandbox.versions import DEFAULT_MINOR
+
+if TYPE_CHECKING:
+    from winready.proof.expected.model import Expectation
+    from winready_sandbox.faults.model import Fault
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -188,9 +192,10 @@ def status(name: str, output: str) -> None:
 @output_option
 def list_faults(output: str) -> None:
     """List the faults that a sandbox can be given, and the requirements that must notice each."""
+    from winready.proof.expected.table import expected
     from winready_sandbox.faults.table import FAULTS
 
-    documents = [fault.document() for fault in FAULTS.values()]
+    documents = [_listed(fault, expected(fault.name)) for fault in FAULTS.values()]
     if output == "json":
         click.echo(json.dumps({"faults": documents}, indent=2))
         return
@@ -198,6 +203,17 @@ def list_faults(output: str) -> None:
         click.echo(f"{fault['name']}\n    {fault['description']}")
         noticed = ", ".join(fault["requirements"]) or "nobody: whatever is verified must survive it"
         click.echo(f"    must be noticed by: {noticed}")
+
+
+def _listed(fault: Fault, expectation: Expectation) -> dict[str, Any]:
+    return {
+        "name": fault.name,
+        "description": fault.description,
+        "requirements": expectation.requirements,
+        "blocks": expectation.blocked,
+        "parts": [fault.part],
+        "where": fault.where,
+    }
 
 
 @sandbox.command("break")

@@ -1,1 +1,1 @@
-"""Faults: named defects that a sandbox can be given, to prove that a check notices them."""
+"""Faults: named defects of real clusters that a sandbox can be given."""

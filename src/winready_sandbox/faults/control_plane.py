@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from winready_sandbox.faults import ids as r
 from winready_sandbox.faults.model import Fault
 
 CONTROL_PLANE_FAULTS = (
@@ -51,7 +50,6 @@ CONTROL_PLANE_FAULTS = (
         "A webhook takes spec.os off new pods.",
         "api",
         {"strips_pod_os": True},
-        (r.POD_OS,),
         where="cluster",
         fact="1.1: admission webhooks may rewrite selector or runtimeClass",
     ),
@@ -60,7 +58,6 @@ CONTROL_PLANE_FAULTS = (
         "The scheduler places pods on one Windows node without looking at the room there is.",
         "scheduler",
         {"overcommitted": True},
-        (r.H2,),
         fact="1.8 and brief H2: over-sized pods stay Pending",
     ),
     Fault(
@@ -68,8 +65,6 @@ CONTROL_PLANE_FAULTS = (
         "A pod that a ReplicaSet loses is not replaced.",
         "controllers",
         {"lost_replicas": True},
-        (r.C1,),
-        (r.S6,),
         where="cluster",
         fact="brief C1",
     ),
@@ -78,8 +73,6 @@ CONTROL_PLANE_FAULTS = (
         "EndpointSlices stay as they are, whatever becomes of services and pods.",
         "controllers",
         {"endpoints_frozen": True},
-        (r.N1, r.N2, r.N8, r.N9, r.C2, r.C3),
-        (r.N3, r.N4, r.N10, r.N11, r.N12, r.N13, r.C1, r.S6, r.P7, r.X1, r.X2, r.X3, r.X4, r.X5, r.W3),
         where="cluster",
         fact="1.5: services are routed by their EndpointSlices",
     ),

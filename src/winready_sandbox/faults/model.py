@@ -1,4 +1,4 @@
-"""What a fault is: a small named object that changes one behaviour of one part, and says who must notice."""
+"""What a fault is: a small named object that changes one behaviour of one part."""
 
 from __future__ import annotations
 
@@ -19,26 +19,9 @@ class Fault:
     """The part whose behaviour changes, such as ``network.proxy``: the root, then the field of its defects."""
     changes: dict[str, Any]
     """Fields of that part's defects and the values that break it."""
-    requirements: tuple[str, ...] = ()
-    """Ids that must notice it, as follows from the facts and from what the requirement states."""
-    blocks: tuple[str, ...] = ()
-    """Ids that it makes impossible to judge."""
     where: Where = "windows"
     """Which nodes can have it; ``cluster`` faults belong to the control plane."""
     everywhere: bool = False
     """Breaks every such node unless a node is named; otherwise the first one."""
-    conformance: tuple[str, ...] = ()
-    """Kubernetes' own conformance tests that such a cluster fails: winready imports their result, it runs none."""
     fact: str = ""
     """Where in the facts about Windows this comes from."""
-
-    def document(self) -> dict[str, Any]:
-        """The fault as it is listed."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "requirements": list(self.requirements),
-            "blocks": list(self.blocks),
-            "parts": [self.part],
-            "where": self.where,
-        }

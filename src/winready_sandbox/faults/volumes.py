@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from winready_sandbox.faults import ids as r
 from winready_sandbox.faults.model import Fault
 
 VOLUME_FAULTS = (
@@ -11,8 +10,6 @@ VOLUME_FAULTS = (
         "Every volume of one Windows node refuses writes.",
         "node.volumes",
         {"read_only": True},
-        (r.S1, r.S2, r.S4),
-        (r.S3,),
         fact="briefs S1, S2 and S4",
     ),
     Fault(
@@ -20,7 +17,6 @@ VOLUME_FAULTS = (
         "Read-only mounts of one Windows node accept writes.",
         "node.volumes",
         {"writable_read_only": True},
-        (r.S1,),
         fact="1.7: read-only mounts work; brief S1",
     ),
     Fault(
@@ -28,8 +24,6 @@ VOLUME_FAULTS = (
         "Files from secrets, config maps, tokens and the downward API are there but empty on one Windows node.",
         "node.volumes",
         {"empty": True},
-        (r.S1, r.P1),
-        (r.S5,),
         fact="brief S1: exact content",
     ),
     Fault(
@@ -37,7 +31,6 @@ VOLUME_FAULTS = (
         "Files from secrets, config maps and tokens stay as they were at the pod's start on one Windows node.",
         "node.volumes",
         {"updates_never_arrive": True},
-        (r.S1, r.S5),
         fact="briefs S1 and S5: the kubelet replaces files at the next pod sync",
     ),
     Fault(
@@ -45,7 +38,6 @@ VOLUME_FAULTS = (
         "A hostPath volume is a fresh directory for each pod on one Windows node.",
         "node.volumes",
         {"host_path_not_persistent": True},
-        (r.S2, r.S3, r.S4),
         fact="briefs S2, S3 and S4",
     ),
     Fault(
@@ -53,8 +45,6 @@ VOLUME_FAULTS = (
         "Containers that mount the same volume do not see each other's files on one Windows node.",
         "node.volumes",
         {"not_shared": True},
-        (r.S1, r.S2, r.S4),
-        (r.S3,),
         fact="briefs S1 (second container) and S4",
     ),
     Fault(
@@ -62,8 +52,6 @@ VOLUME_FAULTS = (
         "Only half of what is written to a volume arrives on one Windows node.",
         "node.volumes",
         {"torn_writes": True},
-        (r.S1, r.S2, r.S4),
-        (r.S3,),
         fact="brief S4: all reads are exact",
     ),
     Fault(
@@ -71,7 +59,6 @@ VOLUME_FAULTS = (
         "The kubelet of one Windows node never renews service account tokens.",
         "node.volumes",
         {"token_not_rotated": True},
-        (r.S5,),
         fact="brief S5: renewed at 80 % of life",
     ),
     Fault(
@@ -79,7 +66,6 @@ VOLUME_FAULTS = (
         "Tokens that running pods are given are signed with a key that the API server does not accept.",
         "tokens",
         {"rotated_refused": True},
-        (r.S5,),
         where="cluster",
         fact="brief S5: no failed call after the rotation",
     ),
@@ -88,13 +74,7 @@ VOLUME_FAULTS = (
         "Files from secrets, config maps and tokens stay as they were at the pod's start on one Linux node.",
         "node.volumes",
         {"updates_never_arrive": True},
-        (r.LINUX_CONFORMANCE,),
         where="linux",
-        conformance=(
-            "[sig-storage] ConfigMap updates should be reflected in volume [NodeConformance] [Conformance]",
-            "[sig-storage] Projected configMap updates should be reflected in volume [NodeConformance] [Conformance]",
-            "[sig-storage] Secrets optional updates should be reflected in volume [NodeConformance] [Conformance]",
-        ),
         fact="run-level rules: Linux conformance is imported; updates of volumes are part of it",
     ),
 )

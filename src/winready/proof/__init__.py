@@ -1,0 +1,1 @@
+"""Proofs of the checks: who must notice each fault of the sandbox, and whether they do."""

@@ -1,0 +1,1 @@
+"""What each fault of the sandbox must be noticed by, in tables along the same cut as the faults."""

@@ -1,0 +1,56 @@
+"""Trials side by side, each in a process that has loaded everything before it begins."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing.process import BaseProcess
+
+from winready.proof.choosing import Trial
+from winready.proof.judgement import Proof
+
+PRELOADED = ["winready.proof.trial", "winready_sandbox.programs.catalogue"]
+"""What every worker needs: loaded once, before they part."""
+GARBAGE = 50_000
+
+
+def hold_trials(trials: Sequence[Trial], parallel: int | None) -> Iterator[Proof]:
+    """Each proof as soon as it is done; those that take long begin first, so that none is left over at the end."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    with ProcessPoolExecutor(min(parallel or _processors(), len(trials)), context, _prepare) as pool:
+        try:
+            ordered = sorted(trials, key=lambda trial: len(trial.selection.skip))
+            for future in as_completed([pool.submit(_hold, trial) for trial in ordered]):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _prepare() -> None:
+    """Make a worker ready: nothing that it has loaded by now is ever garbage, and little that a run makes is."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
+    if parent := multiprocessing.parent_process():
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """Nobody waits for the proof of a command that was killed."""
+    parent.join()
+    os._exit(1)
+
+
+def _hold(trial: Trial) -> Proof:
+    # Here and not above: the process that only waits for workers needs no cluster.
+    from winready.proof.trial import hold_trial
+
+    return hold_trial(*trial)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
