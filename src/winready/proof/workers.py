@@ -8,6 +8,8 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 
 from winready.proof.choosing import Trial
@@ -16,12 +18,15 @@ from winready.proof.judgement import Proof
 PRELOADED = ["winready.proof.trial", "winready_sandbox.programs.catalogue"]
 """What every worker needs: loaded once, before they part."""
 GARBAGE = 50_000
+SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def hold_trials(trials: Sequence[Trial], parallel: int | None) -> Iterator[Proof]:
     """Each proof as soon as it is done; those that take long begin first, so that none is left over at the end."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    with _nothing_from_this_folder():
+        forkserver.ensure_running()
     with ProcessPoolExecutor(min(parallel or _processors(), len(trials)), context, _prepare) as pool:
         try:
             ordered = sorted(trials, key=lambda trial: len(trial.selection.skip))
@@ -29,6 +34,20 @@ def hold_trials(trials: Sequence[Trial], parallel: int | None) -> Iterator[Proof
                 yield future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _nothing_from_this_folder() -> Iterator[None]:
+    """Python's helpers start with ``python -c``, which would import whatever file lies where the user stands."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def _prepare() -> None:
