@@ -162,13 +162,13 @@ async def test_events(http: Http) -> None:
         "type": "Warning",
         "message": "no\n",
         "source": {"component": "kubelet", "host": "n1"},
-        "lastTimestamp": timestamp(-61),
+        "lastTimestamp": timestamp(-53 * 3600 - 60),
         "count": 3,
     }
     http.local.create("events", event, "default")
     row = await shown(http, "/api/v1/namespaces/default/events")
     assert (row["Type"], row["Reason"], row["Object"], row["Message"]) == ("Warning", "Failed", "pod/p", "no")
-    assert (row["Source"], row["Count"], row["Last Seen"]) == ("kubelet, n1", 3, "61s")
+    assert (row["Source"], row["Count"], row["Last Seen"]) == ("kubelet, n1", 3, "2d5h")
     assert (await shown(http, "/apis/events.k8s.io/v1/namespaces/default/events"))["Message"] == "no"
 
 

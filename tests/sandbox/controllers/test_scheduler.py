@@ -47,7 +47,7 @@ async def refusal(cluster: Cluster, name: str) -> str:
     """The event's message, which the pod's condition repeats."""
     found = await cluster.until(lambda: refused(cluster, name))
     assert found["reason"] == "Unschedulable"
-    event = cluster.events("FailedScheduling")[-1]
+    event = [each for each in cluster.events("FailedScheduling") if each["involvedObject"]["name"] == name][-1]
     assert event["type"] == "Warning"
     assert event["source"]["component"] == "default-scheduler"
     assert event["message"] == found["message"]
