@@ -126,7 +126,7 @@ def test_the_sandbox_takes_its_time_from_one_place() -> None:
         for path in package.rglob("*.py")
         if path.name not in own_clock and "real" not in path.parts and wrong.search(path.read_text())
     ]
-    assert found == [], "use sandbox/clock.py: proofs run in virtual time"
+    assert found == [], "use winready_sandbox/clock.py: proofs run in virtual time"
 
 
 def test_no_test_hopes_that_something_has_happened_by_then() -> None:
