@@ -7,7 +7,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 KUBERNETES := 1.36.3 1.32.2
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 
-.PHONY: help demo test test-browser test-real fidelity prove bench lint format lock clean
+.PHONY: help demo test test-browser test-real fidelity prove bench release release-check lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,8 @@ help:
 	@echo "make prove      every fault of the sandbox is noticed by whom it concerns, and by nobody else"
 	@echo "make test-browser  report and dashboard in a real browser (Chromium)"
 	@echo "make bench      ratios and footprints"
+	@echo "make release    sdist, wheel, SBOM and checksums of this commit in dist/, built twice and tried"
+	@echo "make release-check  the same as a rehearsal that keeps nothing"
 	@echo "make lint       ruff, mypy, import contract"
 	@echo "make lock       resolve the dependencies again"
 
@@ -73,6 +75,12 @@ prove: $(VENV)/.run
 
 bench: $(VENV)/.dev
 	@set -e; for bench in bench/bench_*.py; do $(BIN)/python $$bench; done
+
+release: $(VENV)/.dev
+	@$(BIN)/python tools/release.py
+
+release-check: $(VENV)/.dev
+	@$(BIN)/python tools/release.py --rehearse
 
 lock: $(BIN)/uv
 	@$(BIN)/python tools/lock.py
