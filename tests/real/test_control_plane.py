@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from real.conftest import KUBERNETES, OLDER, Cluster, Kubectl, programs, start, winready
+from real.conftest import KUBERNETES, OLDER, WITH_OLDER, Cluster, Kubectl, programs, start, winready
 
 LISTENING = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000")
@@ -113,22 +113,29 @@ def assets(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_wrong_sets_of_programs_are_refused(runtime: Path, assets: Path) -> None:
-    def refused(*options: str, **environment: str) -> str:
-        result = winready(runtime, "sandbox", "up", "--detach", *options, **environment)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert "Traceback" not in result.stderr
-        return result.stderr
+def refused(runtime: Path, *options: str, **environment: str) -> str:
+    """What is said about a sandbox that does not start."""
+    result = winready(runtime, "sandbox", "up", "--detach", *options, **environment)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+    return result.stderr
 
-    newer = refused("--control-plane", str(assets), "--kubernetes", "1.37")
+
+def test_wrong_sets_of_programs_are_refused(runtime: Path, assets: Path) -> None:
+    newer = refused(runtime, "--control-plane", str(assets), "--kubernetes", "1.37")
     assert f"--kubernetes 1.37 is newer than the control plane (v{KUBERNETES})" in newer
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert f"port {port} on 127.0.0.1 is taken" in refused("--control-plane", str(assets), "--port", port)
+        assert f"port {port} on 127.0.0.1 is taken" in refused(runtime, "--control-plane", str(assets), "--port", port)
     (assets / "kube-scheduler").unlink()
-    assert f"{assets} lacks kube-scheduler" in refused(KUBEBUILDER_ASSETS=str(assets))
+    assert f"{assets} lacks kube-scheduler" in refused(runtime, KUBEBUILDER_ASSETS=str(assets))
+
+
+@WITH_OLDER
+def test_programs_of_two_versions_are_refused(runtime: Path, assets: Path) -> None:
+    (assets / "kube-scheduler").unlink()
     (assets / "kube-scheduler").symlink_to(programs(OLDER) / "kube-scheduler")
-    assert f"different versions (kube-apiserver {KUBERNETES}" in refused("--control-plane", str(assets))
+    assert f"different versions (kube-apiserver {KUBERNETES}" in refused(runtime, "--control-plane", str(assets))
 
 
 def test_component_that_cannot_start_is_quoted_and_the_others_stopped(runtime: Path, assets: Path) -> None:

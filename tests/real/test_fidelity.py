@@ -14,6 +14,8 @@ from winready.upstream.binary import inspect
 from winready.upstream.flags import Invocation
 from winready.upstream.process import run_process
 
+pytestmark = pytest.mark.e2e
+
 HOST_PROCESS = "[sig-windows] [Feature:WindowsHostProcessContainers] HostProcess containers"
 USERS = "[sig-windows] [Feature:Windows] SecurityContext"
 QUICK = [

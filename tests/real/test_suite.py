@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from real.conftest import KUBERNETES, OLDER, Cluster
+from real.conftest import KUBERNETES, OLDER, WITH_OLDER, Cluster
 from winready.engine.selection import Selection
 from winready.proof.expected.table import HEALTHY, expected
 from winready.proof.trial import hold_trial
@@ -44,7 +44,7 @@ def on_embedded(fault: str, selection: Selection) -> Outcomes:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("version", [KUBERNETES, OLDER])
+@pytest.mark.parametrize("version", [KUBERNETES, pytest.param(OLDER, marks=WITH_OLDER)])
 def test_healthy_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, version: str) -> None:
     real = on_real(clusters(version), tmp_path, "--profile", "core", "--allow-disruptive")
     assert len(real) == 24

@@ -23,6 +23,8 @@ import winready
 from real.conftest import EMBEDDED, KUBERNETES, Cluster, Kubectl, programs
 from real_programs import ensure
 
+pytestmark = pytest.mark.e2e
+
 HOSTPATH = "core.storage.hostpath-read"
 SLICES = "core.network.endpointslice-routing"
 PODS = "core.network.windows-to-linux-pod-ip"
