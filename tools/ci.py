@@ -28,8 +28,8 @@ from real_programs import cache_root
 
 ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
-LIMIT = 90 * MINUTE
-"""The whole run ends before that."""
+LIMIT = 85 * MINUTE
+"""The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
 AIM_COLD, AIM_WARM = 75 * MINUTE, 30 * MINUTE
 """What the sums of the table stay below, so that slower machines run everything, too."""
 GRACE = 10
