@@ -67,8 +67,8 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.dropped_probes += 1
 
     def fact(self, name: str, value: Any) -> None:
-        """Record a named observation."""
-        self.facts[name] = value
+        """Record a named observation; raises ``TypeError`` for what no journal can hold."""
+        self.facts[name] = msgspec.to_builtins(value)
 
 
 def bounded(text: str | bytes, limit: int = TEXT_LIMIT) -> str:
