@@ -56,10 +56,8 @@ async def follow(run: Run, journal: Handler, others: Sequence[Handler]) -> dict[
                 for handler in handlers:
                     if handler.name in troubles:
                         continue
-                    if isinstance(event, events.RunFinished) and (why := troubles.get(journal.name)):
-                        event = msgspec.structs.replace(event, verdict=refused(event.verdict, why))
                     try:
-                        handler.handle(event)
+                        handler.handle(_vouched_for(event, troubles.get(journal.name)))
                     except Exception as error:
                         troubles[handler.name] = _words(handler, error)
                         run.stop(troubles[handler.name], interrupted=False, trouble=True)
@@ -71,6 +69,13 @@ async def follow(run: Run, journal: Handler, others: Sequence[Handler]) -> dict[
             except Exception as error:
                 troubles.setdefault(handler.name, _words(handler, error))
     return troubles
+
+
+def _vouched_for(event: events.AnyEvent, trouble: str | None) -> events.AnyEvent:
+    """What may be told when the journal has this trouble: everything but a Pass."""
+    if trouble is None or not isinstance(event, events.RunFinished):
+        return event
+    return msgspec.structs.replace(event, verdict=refused(event.verdict, trouble))
 
 
 def _words(handler: Handler, error: Exception) -> str:
