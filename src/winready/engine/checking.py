@@ -18,6 +18,7 @@ from winready.engine.outcomes import Outcome, RequirementResult, unproven
 from winready.engine.plan import Planned
 
 REPORT_IT = "please report this with the run's journal"
+LOOK_AT_API = "look at the API server's health and run again"
 
 
 async def judge_requirement(check: Check, planned: Planned, world: World) -> RequirementResult:
@@ -52,7 +53,7 @@ async def judge_requirement(check: Check, planned: Planned, world: World) -> Req
     except NotApplicable as absence:
         return finish("not-applicable", absence.reason)
     except ClusterError as error:
-        return finish("error", error.message, error.remedy or "look at the API server's health and run again")
+        return finish("error", error.message, error.remedy or LOOK_AT_API)
     except asyncio.CancelledError:
         raise
     except Exception as error:

@@ -25,7 +25,7 @@ from winready.cluster.secrets import without_secrets
 from winready.cluster.settings import AGNHOST, PAUSE
 from winready.cluster.timing import now
 from winready.engine import events
-from winready.engine.checking import REPORT_IT, judge_requirement, own_failure, unjudged
+from winready.engine.checking import LOOK_AT_API, REPORT_IT, judge_requirement, own_failure, unjudged
 from winready.engine.facts import Facts
 from winready.engine.options import Options
 from winready.engine.outcomes import RequirementResult
@@ -98,7 +98,9 @@ class Run:
         except Unauthorized as error:
             words = f"the API server does not accept the credentials ({error.message}); they may have expired"
             self._give_up(words, "log in again, or renew the credentials in the kubeconfig")
-        except (ClusterError, BinaryError) as error:
+        except ClusterError as error:
+            self._give_up(error.message, error.remedy or LOOK_AT_API)
+        except BinaryError as error:
             self._give_up(error.message, error.remedy)
         except Exception as error:
             self._crashed(error)
