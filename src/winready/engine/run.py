@@ -28,7 +28,7 @@ from winready.engine import events
 from winready.engine.checking import LOOK_AT_API, REPORT_IT, judge_requirement, own_failure, unjudged
 from winready.engine.facts import Facts
 from winready.engine.options import Options
-from winready.engine.outcomes import RequirementResult
+from winready.engine.outcomes import Outcome, RequirementResult
 from winready.engine.plan import Plan, Planned, make_plan, unplanned
 from winready.engine.rules import judge_rules
 from winready.engine.selection import select
@@ -66,6 +66,8 @@ class Run:
         self._interrupted = False
         self._why_stopped = "the run was given up"
         self._when_stopped: Literal["blocked", "error"] = "blocked"
+        self._trouble: tuple[str, str] | None = None
+        """What kept the run from going on, and what to do about it."""
         self._facts = Facts()
         self._results: dict[str, RequirementResult] = {}
         self._awaiting_upstream: dict[str, RequirementResult] = {}
@@ -97,14 +99,14 @@ class Run:
             await self._unfold()
         except Unauthorized as error:
             words = f"the API server does not accept the credentials ({error.message}); they may have expired"
-            self._give_up(words, "log in again, or renew the credentials in the kubeconfig")
+            self._trouble = words, "log in again, or renew the credentials in the kubeconfig"
         except ClusterError as error:
-            self._give_up(error.message, error.remedy or LOOK_AT_API)
+            self._trouble = error.message, error.remedy or LOOK_AT_API
         except BinaryError as error:
-            self._give_up(error.message, error.remedy)
+            self._trouble = error.message, error.remedy
         except Exception as error:
             self._crashed(error)
-            self._give_up(own_failure(error), REPORT_IT)
+            self._trouble = own_failure(error), REPORT_IT
         finally:
             await _to_the_end(self._wind_up())
 
@@ -273,8 +275,10 @@ class Run:
         trace = bounded("".join(traceback.format_exception(error)))
         self._tell(events.Crashed(at_s=self._now(), error=own_failure(error), trace=trace))
 
-    def _give_up(self, reason: str, next_step: str = "", outcome: Literal["blocked", "error"] = "error") -> None:
+    def _give_up(self) -> None:
         """Every requirement that has no outcome by now says why."""
+        reason, next_step = self._trouble or (f"{self._why_stopped} before it was judged", "run again")
+        outcome: Outcome = "error" if self._trouble else self._when_stopped
         planned = {item.id: item for item in self._plan.requirements} if self._plan else {}
         for item in self.requirements:
             if item.id in self._results:
@@ -292,7 +296,7 @@ class Run:
         leftovers: list[str] = []
         try:
             try:
-                self._give_up(f"{self._why_stopped} before it was judged", "run again", self._when_stopped)
+                self._give_up()
             finally:
                 if self._world:
                     leftovers = await self._clean_up(self._world)
