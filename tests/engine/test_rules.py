@@ -6,6 +6,7 @@ import io
 import tarfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from winready.cluster.evidence import Evidence, PodFact
@@ -13,13 +14,15 @@ from winready.cluster.images import repository
 from winready.cluster.inventory import Inventory, Node
 from winready.cluster.settings import AGNHOST, PAUSE
 from winready.engine.facts import Facts
-from winready.engine.outcomes import RequirementResult, RuleResult
-from winready.engine.rules import judge_rules
+from winready.engine.outcomes import Judged, RequirementResult, RuleResult
+from winready.engine.rules import JUDGES, judge_rules
 from winready.engine.rules.conformance import LEAST_TESTS, ConformanceError, judge_conformance, read_conformance
 from winready.engine.sights import ImageSeen, Sights
 from winready.engine.terms import Terms
+from winready.engine.verdict import judge
 from winready.spec.builds import BuildList
 from winready.spec.loader import load_standard
+from winready.spec.model import Rule
 
 
 def used(pod: str, node: str, image: str, digest: str) -> ImageSeen:
@@ -156,3 +159,47 @@ def test_a_run_without_a_conformance_result_says_that_it_is_absent() -> None:
     rule = judged("rule.linux-conformance")
     assert rule.reason.startswith("absent")
     assert rule.gates == "certificate"
+
+
+def test_a_rule_that_this_winready_cannot_judge_is_blocked_and_no_run_passes_with_it() -> None:
+    standard = load_standard()
+    new = Rule(id="rule.of-tomorrow", statement="something new", gates="run")
+    document = msgspec.structs.replace(standard.document, rules=[*standard.rules, new])
+    newer = msgspec.structs.replace(standard, document=document)
+    rules = judge_rules(newer, Facts(terms=Terms()), [])
+    assert [rule.id for rule in rules] == [rule.id for rule in newer.rules]
+    unknown = rules[-1]
+    assert (unknown.outcome, unknown.gates) == ("blocked", "run")
+    assert "does not know how to judge it" in unknown.reason
+    passed = RequirementResult(id="x", category="c", level="core", outcome="passed", reason="")
+    assert judge(newer, [passed], [unknown]).exit_code == 3
+
+
+def test_a_rule_whose_judge_crashes_is_in_error_and_the_others_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Judged:
+        raise KeyError("x")
+
+    monkeypatch.setitem(JUDGES, "rule.images", broken)
+    rule = judged("rule.images")
+    assert (rule.outcome, rule.reason) == ("error", "winready itself failed: KeyError: 'x'")
+    assert judged("rule.windows-builds").outcome == "passed"
+
+
+def test_nothing_known_passes_no_rule() -> None:
+    rules = judge_rules(load_standard(), Facts(), [])
+    assert {rule.id for rule in rules} == set(JUDGES)
+    assert {rule.outcome for rule in rules} <= {"blocked", "error"}
+    size = next(rule for rule in rules if rule.id == "rule.cluster-size")
+    assert (size.outcome, size.reason) == ("error", "the cluster could not be looked at")
+
+
+def test_a_waiver_is_named_only_where_there_is_something_to_waive() -> None:
+    terms = Terms(waived=["--allow-small-cluster"])
+    one = Node(name="w1", uid="1", os="windows")
+    inventory = Inventory(server="https://x", version="v1.36.0", nodes=[one], features={}, missing={})
+    rules = {rule.id: rule for rule in judge_rules(load_standard(), Facts(terms=terms, inventory=inventory), [])}
+    assert rules["rule.cluster-size"].outcome == "failed"
+    assert [rule.id for rule in rules.values() if rule.waived_by] == ["rule.cluster-size"]
+    pairs = [Node(name=f"{os}{n}", uid=f"{os}{n}", os=os) for os in ("windows", "linux") for n in (1, 2)]
+    whole = Facts(terms=terms, inventory=msgspec.structs.replace(inventory, nodes=pairs))
+    assert not any(rule.waived_by for rule in judge_rules(load_standard(), whole, []))
