@@ -136,6 +136,7 @@ def _run(target: Target, options: Options, standard: Specification, choices: Run
     from winready.engine.verdict import EXIT_BLOCKED
     from winready.report import folders
     from winready.report.following import CannotStart
+    from winready.report.terminal import TERMINAL
 
     base = folders.report_folder(choices.report_dir)
     try:
@@ -153,8 +154,8 @@ def _run(target: Target, options: Options, standard: Specification, choices: Run
             click.echo(f"report: {folder / 'report.html'}, also run.json and junit.xml there")
         sys.stdout.flush()
     except OSError as error:
-        troubles.setdefault("standard output", f"standard output cannot be written: {error.strerror}")
-    if "standard output" in troubles:
+        if TERMINAL not in troubles:
+            troubles.setdefault("standard output", f"standard output cannot be written: {error.strerror}")
         # Or Python would try once more at its end, and complain in a way of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     _last_words(record, troubles, folder, choices.output)
@@ -163,8 +164,10 @@ def _run(target: Target, options: Options, standard: Specification, choices: Run
 
 def _last_words(record: Record, troubles: dict[str, str], folder: Path, output: str) -> None:
     """What nobody should overlook, at the very end and beside any document."""
+    from winready.report.terminal import TERMINAL
     from winready.report.words import leftovers_line
 
+    unheard = not {"standard output", TERMINAL}.isdisjoint(troubles)
     with suppress(OSError):
         for trouble in troubles.values():
             say(f"error: {trouble}", err=True)
@@ -172,7 +175,7 @@ def _last_words(record: Record, troubles: dict[str, str], folder: Path, output: 
             say(f"       the cluster was cleaned up; what could be written is in {folder}", err=True)
         if record.leftovers:
             # The last line of what people read, whether or not that is kept.
-            say(leftovers_line(record), err=output != "text" or "standard output" in troubles)
+            say(leftovers_line(record), err=output != "text" or unheard)
 
 
 async def _follow(

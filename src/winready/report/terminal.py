@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 FRAMES_PER_SECOND = 4
+TERMINAL = "the terminal"
 
 
 class Plain:
@@ -65,7 +66,7 @@ class Live:
     def __init__(self, console: Console, record: Record, scale: float) -> None:
         from rich.live import Live as Display
 
-        self.name = "the terminal"
+        self.name = TERMINAL
         self.console = console
         self.record = record
         self.scale = scale

@@ -40,7 +40,13 @@ class Programs:
 async def find(folder: Path) -> Programs:
     """The programs in a folder; raises `StateError` unless all are there, run, and are of one version."""
     _check_presence(folder)
-    versions = dict(zip(NAMES, await asyncio.gather(*(_version(folder / name) for name in NAMES)), strict=True))
+    # All of them are heard to the end: a process that nobody waits for would be left behind.
+    answers = await asyncio.gather(*(_version(folder / name) for name in NAMES), return_exceptions=True)
+    versions: dict[str, str] = {}
+    for name, answer in zip(NAMES, answers, strict=True):
+        if isinstance(answer, BaseException):
+            raise answer
+        versions[name] = answer
     etcd = versions.pop(ETCD)
     if tuple(int(part) for part in etcd.split(".")[:2]) < _OLDEST_ETCD:
         raise StateError(f"{folder / ETCD} is etcd {etcd}; take 3.5 or later")
