@@ -59,8 +59,7 @@ USES = [
     ("netexec", "-z"),
     ("netexec", "extra"),
     ("netexec", "--http-port=x"),
-    ("serve-hostname", "--tcp=maybe"),
-    ("entrypoint-tester", "a", "b c"),
+    ("serve-hostname", "--port=x"),
     ("mounttest", "--file_content=/no/such/file"),
     ("mounttest", "--new_file_0644=/no/such/folder/file"),
 ]

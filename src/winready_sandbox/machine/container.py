@@ -52,6 +52,7 @@ class Container:
         os: OS | None = None,
         id: str = "",
         name: str = "",
+        pod: str = "",
         hostname: str = "",
         user: str = "",
         cwd: str = "",
@@ -67,6 +68,8 @@ class Container:
         self.os: OS = os or image.os
         self.id = id or uuid.uuid4().hex * 2
         self.name = name
+        self.pod = pod
+        """Namespace and name of the pod that it is part of."""
         self.hostname = machine.name if host_process else hostname or self.id[:12]
         self.endpoint = endpoint
         self.clock: Clock = machine.clock
@@ -345,8 +348,6 @@ class Container:
             if program is None:
                 raise ExecError(self.os, f"the sandbox has no program {name!r} behind {path}")
             return program, name, argv
-        if self.os == "windows" and path.lower().endswith((".bat", ".cmd")):
-            return self.machine.programs["cmd"], "cmd", ["cmd", "/c", path, *argv[1:]]
         if self.os == "linux" and data.startswith(b"#!"):
             interpreter = data[2:].partition(b"\n")[0].decode().split()
             found = self.find_program(interpreter[0], cwd, env, who)

@@ -329,7 +329,7 @@ class FileSystem:
                 raise errors.ReadOnly(path)
             if node is None:
                 self._create(place, path, who)
-            elif not self._allows(node, place.acl, who, "w") or (isinstance(node, File) and node.read_only):
+            elif not self._allows(node, place.acl, who, "w"):
                 raise errors.AccessDenied(path)
             node = self._own_file(place)
         node = as_file(node)
@@ -397,11 +397,9 @@ class FileSystem:
         place, node = self._existing(path, cwd, who, follow=False)
         if paths.fold(self.os, place.parts) in self._mounts:
             raise errors.SharingViolation(path)
-        if isinstance(node, File) and self.os == "windows":
-            if any("d" not in handle.share for handle in node.handles or []):
-                raise errors.SharingViolation(path)
-            if node.read_only:
-                raise errors.AccessDenied(path)
+        held = node.handles if isinstance(node, File) and self.os == "windows" else None
+        if any("d" not in handle.share for handle in held or []):
+            raise errors.SharingViolation(path)
         if isinstance(node, Directory) and self.list(path, cwd):
             if not recursive:
                 raise errors.NotEmpty(path)

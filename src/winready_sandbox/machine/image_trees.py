@@ -19,20 +19,14 @@ def _words(text: str) -> list[str]:
 
 
 BUSYBOX_APPLETS_WINDOWS = _words(
-    "ash awk base64 basename bash cat chmod cmp cp cut date dd df dirname du echo egrep env expr false "
-    "fgrep find grep head id kill ln ls md5sum mkdir mktemp mv nl pgrep pidof printenv printf ps pwd rev rm "
-    "rmdir sed seq sh sha1sum sha256sum sha512sum sleep sort stat sync tac tail tee test timeout touch tr true "
-    "truncate uname uniq usleep wc wget which whoami xargs yes ["
+    "bash cat chmod dd echo find id ln ls mkdir mv printenv seq sh sleep stat test touch true uname wget whoami"
 )
 BUSYBOX_APPLETS_LINUX = [
     *(name for name in BUSYBOX_APPLETS_WINDOWS if name != "bash"),
-    *_words("chown free hostname ifconfig ip mount nproc uptime nc nslookup ping"),
+    *_words("hostname nc nslookup ping"),
 ]
-NANOSERVER_TOOLS = _words(
-    "cmd curl find findstr hostname icacls ipconfig more net netstat nslookup ping reg route sc setx sort taskkill "
-    "tasklist timeout where whoami xcopy"
-)
-SERVERCORE_TOOLS = _words("attrib nltest shutdown systeminfo fc")
+NANOSERVER_TOOLS = _words("cmd curl hostname icacls ipconfig net netstat nslookup ping reg route whoami")
+SERVERCORE_TOOLS = _words("nltest shutdown")
 HOST_TOOLS = _words("hcsdiag hnsdiag")
 
 _BIND_HOSTS = (
@@ -140,7 +134,6 @@ def windows_agnhost() -> Directory:
     root.make("C:/agnhost", program_file("windows", "agnhost"))
     root.make("C:/agnhost-2", program_file("windows", "agnhost"))
     root.make("C:/coredns.exe", program_file("windows", "coredns"))
-    root.make("C:/bin/sync.exe", program_file("windows", "busybox"))
     root.make("C:/uploads", Directory(fold=True))
     for name, content in _LOCALHOST_FILES.items():
         root.make(f"C:/{name}", File(content))
@@ -211,7 +204,7 @@ def linux_agnhost() -> Directory:
     root.make("agnhost", program_file("linux", "agnhost"))
     root.make("agnhost-2", program_file("linux", "agnhost"))
     root.make("bin/bash", program_file("linux", "busybox"))
-    for tool in ("curl", "dig", "getent", "nslookup", "nc"):
+    for tool in ("curl", "dig", "nslookup", "nc"):
         root.make(f"usr/bin/{tool}", program_file("linux", tool))
     root.make("coredns", program_file("linux", "coredns"))
     root.make("uploads", Directory())
@@ -224,7 +217,7 @@ def linux_dns_tools() -> Directory:
     """An image to look names up from: a shell and BIND's tools."""
     root = alpine()
     root.make("bin/bash", program_file("linux", "busybox"))
-    for tool in ("dig", "getent", "nslookup"):
+    for tool in ("dig", "nslookup"):
         root.make(f"usr/bin/{tool}", program_file("linux", tool))
     return root
 
@@ -269,7 +262,6 @@ BUILDERS: dict[str, Callable[[], Directory]] = {
     "linux-nginx": linux_nginx,
     "linux-coredns": lambda: linux_program("/coredns", "coredns"),
     "linux-resource-consumer": lambda: linux_program("/consumer", "consumer", base="alpine"),
-    "linux-daemon": lambda: linux_program("/daemon", "daemon", base="alpine"),
     "linux-kube-proxy": lambda: linux_program("/usr/local/bin/kube-proxy", "kube-proxy"),
     "linux-calico-node": lambda: linux_program("/bin/calico-node", "calico-node", base="alpine"),
 }

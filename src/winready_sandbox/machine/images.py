@@ -144,7 +144,6 @@ _PAUSE_TAGS = {
     "3.10.2": _THREE,
 }
 _EACH_BUILD = {suffix: (suffix,) for suffix in _THREE} | {"ltsc2019": ("1809",), "latest": _THREE}
-_DAEMON = Variant("linux-daemon", 60 * MEBIBYTE, entrypoint=("/daemon",), env=_LINUX_PATH)
 _KUBE_PROXY = Variant("linux-kube-proxy", 30 * MEBIBYTE, entrypoint=("/usr/local/bin/kube-proxy",), env=_LINUX_PATH)
 _CALICO_NODE = Variant("linux-calico-node", 140 * MEBIBYTE, entrypoint=("/bin/calico-node",), env=_LINUX_PATH)
 _WINDOWS_AGENTS = Variant("windows-agents", 80 * MEBIBYTE, _ADMIN, cwd="C:\\")
@@ -224,8 +223,6 @@ FAMILIES = {
         ),
         Family("kube-proxy", {"*": ("*",)}, _KUBE_PROXY, _WINDOWS_AGENTS),
         Family("node", {"*": ()}, _CALICO_NODE),
-        Family("cni", {"*": ()}, _DAEMON),
-        Family("kube-controllers", {"*": ()}, _DAEMON),
         Family("node-windows", {"*": ("*",)}, None, _WINDOWS_AGENTS),
         Family("cni-windows", {"*": ("*",)}, None, _WINDOWS_AGENTS),
     )

@@ -44,14 +44,13 @@ class Node:
 class File(Node):
     """A file's bytes."""
 
-    __slots__ = ("data", "handles", "read_only")
+    __slots__ = ("data", "handles")
 
     def __init__(
         self, data: bytes = b"", mode: int = 0o644, uid: int = 0, gid: int = 0, acl: Acl | None = None
     ) -> None:
         super().__init__(mode, uid, gid, acl)
         self.data = data
-        self.read_only = False
         """The Windows attribute."""
         self.handles: list[Handle] | None = None
 
@@ -61,7 +60,6 @@ class File(Node):
             return self
         copy = File(self.data)
         copy._take_attributes(self)
-        copy.read_only = self.read_only
         return copy
 
 

@@ -208,6 +208,7 @@ class PodSandbox:
                 node.machine,
                 image,
                 name=spec["name"],
+                pod=f"{pod['metadata']['namespace']}/{pod['metadata']['name']}",
                 hostname=self.hostname if credentials is None or self.host_process or unasked else credentials.account,
                 user=user,
                 cwd=environment.expand(spec.get("workingDir") or "", variables),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 import ssl
-from dataclasses import dataclass, field
-from urllib.parse import quote, urljoin, urlsplit
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import DnsFailure, NetworkError, NoSuchName, TimedOut
-from winready_sandbox.programs import http1
+from winready_sandbox.programs import http1, record
 from winready_sandbox.programs.curl_options import HELP, CurlUsage, Options, parse
 from winready_sandbox.programs.net import Stream, TlsStream, addresses, client_tls, endpoint_of
 from winready_sandbox.streams import Connection
@@ -32,20 +31,10 @@ class Failed(Exception):
 
 @dataclass
 class Transfer:
-    """What is known about one transfer, for -w and -v."""
+    """What is known about one transfer."""
 
-    url: str
-    started: float
     status: int = 0
     size: int = 0
-    remote: tuple[str, int] = ("", 0)
-    local: tuple[str, int] = ("", 0)
-    connected: float = 0.0
-    finished: float = 0.0
-    redirects: int = 0
-    content_type: str = ""
-    connects: int = 0
-    shown: bytearray = field(default_factory=bytearray)
 
 
 async def curl(process: Process) -> int:
@@ -55,9 +44,7 @@ async def curl(process: Process) -> int:
     except CurlUsage as error:
         process.err(str(error))
         return 2
-    if options.on("version"):
-        process.out(f"curl {VERSION} libcurl/{VERSION}\nProtocols: file http https\n")
-        return 0
+    record.note(process, "program", "curl", (*options.switches, *options.values))
     if not options.urls:
         process.err(f"curl: (2) no URL specified\n{HELP}")
         return 2
@@ -77,20 +64,12 @@ class _Curl:
         self._clock = process.container.clock
 
     async def fetch(self, url: str) -> int:
-        """Transfer with retries and report."""
-        options = self._options
-        retries = int(options.seconds("retry"))
-        while True:
-            transfer = Transfer(url, self._clock.now())
-            code = await self._attempt(url, transfer)
-            transient = code in (28, 6) or (code == 22 and transfer.status in (408, 429, 500, 502, 503, 504))
-            again = transient or (code == 7 and options.on("retry-connrefused")) or options.on("retry-all-errors")
-            if code == 0 or not again or not retries:
-                break
-            retries -= 1
-            await self._clock.sleep(options.seconds("retry-delay") or 1.0)
-        if (text := options.values.get("write-out")) is not None:
-            self._process.out(self._write_out(text, transfer, code))
+        """Transfer and report."""
+        transfer = Transfer()
+        code = await self._attempt(url, transfer)
+        if (text := self._options.values.get("write-out")) is not None:
+            shown = text.replace("%{http_code}", f"{transfer.status:03d}")
+            self._process.out(shown.replace("\\n", "\n").replace("%%", "%"))
         return code
 
     async def _attempt(self, url: str, transfer: Transfer) -> int:
@@ -103,8 +82,6 @@ class _Curl:
                 elapsed = f"{round(limit * 1000) + 1} milliseconds"
                 received = f"with {transfer.size} bytes received"
                 raise Failed(28, f"Operation timed out after {elapsed} {received}") from None
-            finally:
-                transfer.finished = self._clock.now()
             self._meter(transfer)
         except Failed as error:
             self._meter(transfer)
@@ -114,47 +91,22 @@ class _Curl:
         return 0
 
     async def _transfer(self, url: str, transfer: Transfer) -> None:
-        options = self._options
-        method = options.values.get("request", "")
-        body = self._body()
-        limit = int(options.seconds("max-redirs")) if "max-redirs" in options.values else 50
-        while True:
-            default = "HEAD" if options.on("head") else "POST" if body and not options.on("get") else "GET"
-            head, content = await self._exchange(url, method or default, body, transfer)
-            location = next((value for name, value in head.headers if name.lower() == "location"), "")
-            if not (options.on("location") and location and 300 <= head.status < 400):
-                break
-            transfer.redirects += 1
-            if transfer.redirects > limit:
-                raise Failed(47, f"Maximum ({limit}) redirects followed")
-            url = urljoin(url if "//" in url else f"http://{url}", location)
-            if head.status in (301, 302, 303) and (method or default) == "POST":
-                method, body = "", b""
-        transfer.url = url
-        if head.status >= 400 and options.on("fail"):
+        head, content = await self._exchange(url, transfer)
+        if head.status >= 400 and self._options.on("fail"):
             raise Failed(22, f"The requested URL returned error: {head.status}")
-        self._deliver(url, content)
-        if head.status >= 400 and options.on("fail-with-body"):
-            raise Failed(22, f"The requested URL returned error: {head.status}")
+        self._deliver(content)
 
-    async def _exchange(self, url: str, method: str, body: bytes, transfer: Transfer) -> tuple[http1.Head, bytes]:
+    async def _exchange(self, url: str, transfer: Transfer) -> tuple[http1.Head, bytes]:
         scheme, host, port, target = self._split(url)
-        stream = await self._open(scheme, host, port, transfer)
+        stream = await self._open(scheme, host, port)
         try:
-            headers = self._headers(host, port, scheme, body)
-            self._verbose(">", [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers), ""])
-            stream.write(http1.request_bytes(method, target, headers, body))
+            stream.write(http1.request_bytes("GET", target, self._headers(host, port, scheme), b""))
             try:
                 head = await http1.read_head(stream)
                 if head is None:
                     raise Failed(52, "Empty reply from server")
-                lines = [f"{head.version} {head.status} {head.phrase}", *(f"{n}: {v}" for n, v in head.headers), ""]
-                self._verbose("<", lines)
                 transfer.status = head.status
-                transfer.content_type = next((v for n, v in head.headers if n.lower() == "content-type"), "")
-                if self._options.on("include") or self._options.on("head"):
-                    transfer.shown += "\r\n".join([*lines, ""]).encode()
-                content = await http1.read_rest(stream, head, method)
+                content = await http1.read_rest(stream, head, "GET")
             except http1.BadAnswer:
                 raise Failed(1, "Received HTTP/0.9 when not allowed") from None
             except asyncio.IncompleteReadError as error:
@@ -163,8 +115,6 @@ class _Curl:
         finally:
             stream.close()
         transfer.size = len(content)
-        content = bytes(transfer.shown) + content
-        transfer.shown.clear()
         return head, content
 
     def _split(self, url: str) -> tuple[str, str, int, str]:
@@ -184,22 +134,19 @@ class _Curl:
         if not parts.hostname:
             raise Failed(3, "URL rejected: No host part in the URL")
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        if self._options.on("get") and (data := self._body(encode=True)):
-            target += ("&" if parts.query else "?") + data.decode()
         return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), target
 
-    async def _open(self, scheme: str, host: str, port: int, transfer: Transfer) -> Stream:
+    async def _open(self, scheme: str, host: str, port: int) -> Stream:
         options, process = self._options, self._process
         connect_limit = options.seconds("connect-timeout") or CONNECT_LIMIT
         connect_limit = min(connect_limit, options.seconds("max-time") or connect_limit)
         started = self._clock.now()
         families = (4,) if options.on("ipv4") else (6,) if options.on("ipv6") else ()
-        found = await self._addresses(host, port, families, connect_limit)
+        found = await self._addresses(host, families, connect_limit)
         if families == (6,) and ":" not in found[0]:
             raise Failed(6, f"Could not resolve host: {host}")
         connection: Connection | None = None
         for address in found:
-            self._note(f"  Trying {f'[{address}]' if ':' in address else address}:{port}...")
             try:
                 connection = await endpoint_of(process).connect(address, port, timeout=connect_limit)
                 break
@@ -212,16 +159,9 @@ class _Curl:
         if connection is None:
             elapsed = round((self._clock.now() - started) * 1000)
             raise Failed(7, f"Failed to connect to {host} port {port} after {elapsed} ms: Could not connect to server")
-        transfer.connected, transfer.connects = self._clock.now(), transfer.connects + 1
-        transfer.remote, transfer.local = connection.remote, connection.local
-        self._note(f"Connected to {host} ({connection.remote[0]}) port {port}")
         return await self._secure(connection, host) if scheme == "https" else connection
 
-    async def _addresses(self, host: str, port: int, families: tuple[int, ...], limit: float) -> list[str]:
-        for entry in self._options.resolve:
-            name, number, target = (*entry.split(":", 2), "", "")[:3]
-            if name.lower() == host.lower() and number == str(port):
-                return [target.strip("[]")]
+    async def _addresses(self, host: str, families: tuple[int, ...], limit: float) -> list[str]:
         try:
             return await addresses(self._process, host, families=families, timeout=min(limit, DNS_LIMIT))
         except NoSuchName:
@@ -254,83 +194,34 @@ class _Curl:
             raise Failed(35, f"OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to {host}") from None
         return stream
 
-    def _headers(self, host: str, port: int, scheme: str, body: bytes) -> list[tuple[str, str]]:
+    def _headers(self, host: str, port: int, scheme: str) -> list[tuple[str, str]]:
         shown = f"[{host}]" if ":" in host else host
         usual = port == (443 if scheme == "https" else 80)
-        agent = self._options.values.get("user-agent", f"curl/{VERSION}")
         headers = [("Host", shown if usual else f"{shown}:{port}")]
-        if user := self._options.values.get("user"):
-            headers.append(("Authorization", "Basic " + base64.b64encode(user.encode()).decode()))
-        headers += [("User-Agent", agent), ("Accept", "*/*")]
+        headers += [("User-Agent", f"curl/{VERSION}"), ("Accept", "*/*")]
         for line in self._given_headers():
             name, _, value = line.partition(":")
             headers = [item for item in headers if item[0].lower() != name.strip().lower()]
             if value.strip():
                 headers.append((name.strip(), value.strip()))
-        if body and not self._options.on("get"):
-            headers.append(("Content-Length", str(len(body))))
-            kind = self._options.data[0][0]
-            if not any(name.lower() == "content-type" for name, _ in headers):
-                default = "application/x-www-form-urlencoded"
-                default = "application/json" if kind == "json" else default
-                headers.append(
-                    ("Content-Type", f"multipart/form-data; boundary={_BOUNDARY}" if kind == "form" else default)
-                )
         return headers
 
     def _given_headers(self) -> list[str]:
         lines: list[str] = []
         for item in self._options.headers:
-            if item.startswith("@"):
-                lines += self._file(item[1:]).decode("latin-1").splitlines()
-            else:
-                lines.append(item)
+            lines += self._lines(item[1:]) if item.startswith("@") else [item]
         return lines
 
-    def _file(self, path: str) -> bytes:
+    def _lines(self, path: str) -> list[str]:
         try:
-            return self._process.files.read(path, self._process.cwd, who=self._process.identity)
+            data = self._process.files.read(path, self._process.cwd, who=self._process.identity)
         except FileError:
             raise Failed(26, f"Failed to open/read local data from file/application: {path}") from None
+        return data.decode("latin-1").splitlines()
 
-    def _body(self, *, encode: bool = False) -> bytes:
-        if self._options.on("get") and not encode:
-            return b""
-        parts: list[bytes] = []
-        for kind, value in self._options.data:
-            if kind == "form":
-                return self._form()
-            if value.startswith("@") and kind != "data-raw":
-                data = self._file(value[1:])
-                parts.append(data if kind == "data-binary" else data.replace(b"\r", b"").replace(b"\n", b""))
-            elif kind == "data-urlencode":
-                name, equals, text = value.partition("=")
-                parts.append(
-                    (name + equals + quote(text, safe="")).encode() if equals else quote(name, safe="").encode()
-                )
-            else:
-                parts.append(value.encode("utf-8", "surrogateescape"))
-        return b"&".join(parts)
-
-    def _form(self) -> bytes:
-        out = b""
-        for _, value in self._options.data:
-            name, _, text = value.partition("=")
-            head = f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"'
-            if text.startswith("@"):
-                filename = re.split(r"[/\\]", text[1:])[-1]
-                head += f'; filename="{filename}"\r\nContent-Type: application/octet-stream'
-                content = self._file(text[1:])
-            else:
-                content = text.encode()
-            out += head.encode() + b"\r\n\r\n" + content + b"\r\n"
-        return out + f"--{_BOUNDARY}--\r\n".encode()
-
-    def _deliver(self, url: str, content: bytes) -> None:
+    def _deliver(self, content: bytes) -> None:
         outputs = self._options.outputs
         target = outputs[self._number] if self._number < len(outputs) else ""
-        if self._options.on("remote-name") and not target:
-            target = urlsplit(url).path.rpartition("/")[2] or "curl_response"
         if not target or target == "-":
             self._process.stdout.write(content)
             return
@@ -344,8 +235,7 @@ class _Curl:
 
     def _meter(self, transfer: Transfer) -> None:
         """The progress meter, which curl shows whenever it is not silent and its output is no terminal."""
-        options = self._options
-        if options.on("silent") or options.on("no-progress-meter") or self._process.tty:
+        if self._options.on("silent") or self._process.tty:
             return
         size = transfer.size
         self._process.err(
@@ -355,40 +245,3 @@ class _Curl:
             f"\r{100 if size else 0:3} {size:5}  {100 if size else 0:3} {size:5}    0     0  {size:5}      0 "
             f"--:--:-- --:--:-- --:--:-- {size:5}\n"
         )
-
-    def _note(self, text: str) -> None:
-        if self._options.on("verbose"):
-            self._process.err(f"* {text}\n")
-
-    def _verbose(self, mark: str, lines: list[str]) -> None:
-        if self._options.on("verbose"):
-            self._process.err("".join(f"{mark} {line}\n" for line in lines))
-
-    def _write_out(self, text: str, transfer: Transfer, code: int) -> str:
-        total = (transfer.finished or self._clock.now()) - transfer.started
-        connect = max(transfer.connected - transfer.started, 0.0)
-        values = {
-            "http_code": f"{transfer.status:03d}",
-            "response_code": f"{transfer.status:03d}",
-            "time_total": f"{total:.6f}",
-            "time_connect": f"{connect:.6f}",
-            "time_namelookup": f"{connect / 2:.6f}",
-            "time_starttransfer": f"{total:.6f}",
-            "size_download": str(transfer.size),
-            "remote_ip": transfer.remote[0],
-            "remote_port": str(transfer.remote[1]),
-            "local_ip": transfer.local[0],
-            "local_port": str(transfer.local[1]),
-            "url_effective": transfer.url,
-            "url": transfer.url,
-            "exitcode": str(code),
-            "num_redirects": str(transfer.redirects),
-            "num_connects": str(transfer.connects),
-            "content_type": transfer.content_type,
-            "errormsg": "",
-        }
-        text = re.sub(r"%\{(\w+)\}", lambda found: values.get(found[1], ""), text)
-        return text.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t").replace("%%", "%")
-
-
-_BOUNDARY = "------------------------d74496d66958873e"

@@ -1,90 +1,23 @@
-"""curl's command line: the options that people and tests use, and curl's own words for the others."""
+"""curl's command line: the options that something here uses, and curl's own words for the others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 HELP = "curl: try 'curl --help' or 'curl --manual' for more information\n"
-VALUES = {
-    "-o": "output",
-    "-w": "write-out",
-    "-X": "request",
-    "-d": "data",
-    "-H": "header",
-    "-m": "max-time",
-    "-A": "user-agent",
-    "-u": "user",
-    "-e": "referer",
-    "-x": "proxy",
-    "-F": "form",
-    "-b": "cookie",
-    "-D": "dump-header",
-    "-r": "range",
-    "-T": "upload-file",
-}
+VALUES = {"-o": "output", "-w": "write-out", "-H": "header", "-m": "max-time"}
 SWITCHES = {
     "-s": "silent",
     "-S": "show-error",
     "-g": "globoff",
     "-k": "insecure",
-    "-v": "verbose",
-    "-i": "include",
-    "-I": "head",
-    "-L": "location",
     "-f": "fail",
     "-4": "ipv4",
     "-6": "ipv6",
-    "-G": "get",
-    "-O": "remote-name",
     "-q": "disable",
-    "-N": "no-buffer",
-    "-0": "http1.0",
-    "-V": "version",
-    "-h": "help",
-    "-#": "progress-bar",
 }
-LONG_VALUES = frozenset(
-    (
-        *VALUES.values(),
-        "connect-timeout",
-        "data-raw",
-        "data-binary",
-        "data-urlencode",
-        "json",
-        "cacert",
-        "retry",
-        "retry-delay",
-        "retry-max-time",
-        "interface",
-        "resolve",
-        "max-redirs",
-        "noproxy",
-        "url",
-        "local-port",
-        "cert",
-        "key",
-        "capath",
-    )
-)
-LONG_SWITCHES = frozenset(
-    (
-        *SWITCHES.values(),
-        "fail-with-body",
-        "retry-connrefused",
-        "retry-all-errors",
-        "ssl-no-revoke",
-        "http1.1",
-        "http2",
-        "tlsv1.2",
-        "compressed",
-        "no-progress-meter",
-        "no-keepalive",
-        "path-as-is",
-        "tcp-nodelay",
-        "fail-early",
-        "no-sessionid",
-    )
-)
+LONG_VALUES = frozenset((*VALUES.values(), "connect-timeout", "cacert"))
+LONG_SWITCHES = frozenset((*SWITCHES.values(), "ssl-no-revoke"))
 
 
 class CurlUsage(Exception):
@@ -99,10 +32,7 @@ class Options:
     switches: set[str] = field(default_factory=set)
     values: dict[str, str] = field(default_factory=dict)
     headers: list[str] = field(default_factory=list)
-    data: list[tuple[str, str]] = field(default_factory=list)
-    """Kind of data option and its value."""
     outputs: list[str] = field(default_factory=list)
-    resolve: list[str] = field(default_factory=list)
 
     def on(self, name: str) -> bool:
         """Whether a switch was given."""
@@ -130,16 +60,13 @@ def parse(arguments: list[str]) -> Options:
             _short(options, item, queue)
         else:
             options.urls.append(item)
-    for name in ("connect-timeout", "max-time", "retry", "retry-delay", "max-redirs"):
+    for name in ("connect-timeout", "max-time"):
         options.seconds(name)
     return options
 
 
 def _long(options: Options, item: str, queue: list[str]) -> None:
     name = item[2:]
-    if name.startswith("no-") and name not in LONG_SWITCHES and name[3:] in LONG_SWITCHES:
-        options.switches.discard(name[3:])
-        return
     if name in LONG_SWITCHES:
         options.switches.add(name)
     elif name in LONG_VALUES:
@@ -166,16 +93,8 @@ def _short(options: Options, item: str, queue: list[str]) -> None:
 
 
 def _store(options: Options, name: str, value: str) -> None:
-    match name:
-        case "header":
-            options.headers.append(value)
-        case "data" | "data-raw" | "data-binary" | "data-urlencode" | "json" | "form":
-            options.data.append((name, value))
-        case "output":
-            options.outputs.append(value)
-        case "url":
-            options.urls.append(value)
-        case "resolve":
-            options.resolve.append(value)
-        case _:
-            options.values[name] = value
+    options.values[name] = value
+    if name == "header":
+        options.headers.append(value)
+    elif name == "output":
+        options.outputs.append(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import ssl
-import tempfile
 from typing import Protocol
 
 from winready_sandbox.machine.errors import FileError
@@ -79,13 +78,10 @@ def join_host_port(host: str, port: int | str) -> str:
 class TlsStream:
     """TLS over a simulated connection, with the real protocol: the other end may be a real API server."""
 
-    def __init__(
-        self, connection: Connection, context: ssl.SSLContext, *, server_name: str = "", server: bool = False
-    ) -> None:
+    def __init__(self, connection: Connection, context: ssl.SSLContext, *, server_name: str = "") -> None:
         self._connection = connection
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        name = server_name or None
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server, server_hostname=name)
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name or None)
         self._buffer = b""
 
     async def handshake(self) -> None:
@@ -167,15 +163,4 @@ def client_tls(*, verify: bool, authorities: str = "") -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     elif authorities:
         context.load_verify_locations(cadata=authorities)
-    return context
-
-
-def server_tls(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """A server's TLS settings from PEM; raises ``ssl.SSLError`` when they do not fit together."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # The library reads key pairs from real files only.
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(certificate + b"\n" + key)
-        file.flush()
-        context.load_cert_chain(file.name)
     return context

@@ -6,7 +6,7 @@ from winready_sandbox.machine.process import Program
 from winready_sandbox.programs.agnhost import agnhost
 from winready_sandbox.programs.coredns import coredns
 from winready_sandbox.programs.curl import curl
-from winready_sandbox.programs.dns_tools import busybox_nslookup, dig, getent, nslookup, windows_nslookup
+from winready_sandbox.programs.dns_tools import dig, nslookup, windows_nslookup
 from winready_sandbox.programs.nc import nc
 from winready_sandbox.programs.nginx import nginx
 from winready_sandbox.programs.node_agents import calico_node, kube_proxy
@@ -20,15 +20,12 @@ NETWORK_PROGRAMS: dict[str, Program] = {
     "coredns": coredns,
     "curl": curl,
     "dig": dig,
-    "getent": getent,
     "kube-proxy": kube_proxy,
     "nc": nc,
     "nginx": nginx,
     "nslookup": nslookup,
     "nslookup.exe": windows_nslookup,
-    "busybox-nslookup": busybox_nslookup,
     "ping": ping,
-    "ping.exe": ping,
     "wget": wget,
     "wincat": wincat,
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-
 from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import NetworkError, TimedOut, Unreachable
 from winready_sandbox.network.pod_endpoint import NetworkEndpoint
+from winready_sandbox.programs import record
 from winready_sandbox.programs.net import addresses, endpoint_of, is_address
+
+WINDOWS_OPTIONS = ("-n", "-w")
+LINUX_OPTIONS = ("-c", "-W")
 
 
 async def ping(process: Process) -> int:
@@ -23,43 +25,38 @@ def _ttl(endpoint: NetworkEndpoint, address: str) -> int:
 
 
 async def _windows(process: Process) -> int:
-    count, wait, size, host, endless = 4, 4000, 32, "", False
-    families: tuple[int, ...] = ()
+    count, wait, host = 4, 4000, ""
     queue = process.argv[1:]
     while queue:
         item = queue.pop(0)
         flag = item.lower().replace("/", "-", 1)
-        if flag in ("-n", "-w", "-l", "-i") and queue:
+        if flag in WINDOWS_OPTIONS and queue:
+            record.note(process, "program", "ping", [flag])
             text = queue.pop(0)
             if not text.isdigit():
                 process.out(f"Bad value for option {item}, valid range is from 1 to 4294967295.\r\n")
                 return 1
             count = int(text) if flag == "-n" else count
             wait = int(text) if flag == "-w" else wait
-            size = int(text) if flag == "-l" else size
-        elif flag in ("-4", "-6"):
-            families = (int(flag[1]),)
-        elif flag == "-t":
-            endless = True
         elif item.startswith("-"):
             process.out(f"Bad option {item}.\r\n\r\n")
             return 1
         else:
             host = item
     if not host:
-        process.out("\r\nUsage: ping [-n count] [-l size] [-w timeout] [-4] [-6] target_name\r\n\r\n")
+        process.out("\r\nUsage: ping [-n count] [-w timeout] target_name\r\n\r\n")
         return 1
     try:
-        address = (await addresses(process, host, families=families))[0]
+        address = (await addresses(process, host))[0]
     except NetworkError:
         process.out(f"Ping request could not find host {host}. Please check the name and try again.\r\n")
         return 1
     endpoint, clock = endpoint_of(process), process.container.clock
     shown = address if is_address(host) else f"{host} [{address}]"
-    process.out(f"\r\nPinging {shown} with {size} bytes of data:\r\n")
+    process.out(f"\r\nPinging {shown} with 32 bytes of data:\r\n")
     times: list[int] = []
     received = 0
-    for number in itertools.count() if endless else range(count):
+    for number in range(count):
         if number:
             await clock.sleep(1.0)
         try:
@@ -75,7 +72,7 @@ async def _windows(process: Process) -> int:
             times.append(round(seconds * 1000))
             took = f"time={times[-1]}ms" if times[-1] else "time<1ms"
             hops = "" if ":" in address else f" TTL={_ttl(endpoint, address)}"
-            data = "" if ":" in address else f" bytes={size}"
+            data = "" if ":" in address else " bytes=32"
             process.out(f"Reply from {address}:{data} {took}{hops}\r\n")
     lost = count - received
     process.out(
@@ -91,28 +88,25 @@ async def _windows(process: Process) -> int:
 
 
 async def _linux(process: Process) -> int:
-    count, wait, interval, quiet, host = 0, 10.0, 1.0, False, ""
-    families: tuple[int, ...] = ()
+    count, wait, host = 0, 10.0, ""
     queue = process.argv[1:]
     while queue:
         item = queue.pop(0)
-        option, value = item[:2], item[2:]
-        if option in ("-c", "-W", "-w", "-i", "-s", "-I"):
-            value = value or (queue.pop(0) if queue else "")
-            if option in ("-c", "-W", "-i") and not value.replace(".", "", 1).isdigit():
+        if item in LINUX_OPTIONS:
+            record.note(process, "program", "ping", [item])
+            value = queue.pop(0) if queue else ""
+            if not value.isdigit():
                 process.err(f"ping: invalid number '{value}'\n")
                 return 1
-            count = int(value) if option == "-c" else count
-            wait = float(value) if option == "-W" else wait
-            interval = float(value) if option == "-i" else interval
-        elif item in ("-4", "-6"):
-            families = (int(item[1]),)
+            count = int(value) if item == "-c" else count
+            wait = float(value) if item == "-W" else wait
         elif item.startswith("-"):
-            quiet = quiet or "q" in item
+            process.err(f"ping: unrecognized option: {item[1:]}\n")
+            return 1
         else:
             host = item
     try:
-        address = (await addresses(process, host, families=families))[0]
+        address = (await addresses(process, host))[0]
     except NetworkError:
         process.err(f"ping: bad address '{host}'\n")
         return 1
@@ -122,7 +116,7 @@ async def _linux(process: Process) -> int:
     sent = 0
     while not count or sent < count:
         if sent:
-            await clock.sleep(interval)
+            await clock.sleep(1.0)
         sent += 1
         try:
             seconds = await endpoint.ping(address, timeout=wait)
@@ -132,9 +126,8 @@ async def _linux(process: Process) -> int:
             process.err("ping: sendto: Host is unreachable\n")
             return 1
         times.append(seconds * 1000)
-        if not quiet:
-            ttl = _ttl(endpoint, address)
-            process.out(f"64 bytes from {address}: seq={sent - 1} ttl={ttl} time={times[-1]:.3f} ms\n")
+        ttl = _ttl(endpoint, address)
+        process.out(f"64 bytes from {address}: seq={sent - 1} ttl={ttl} time={times[-1]:.3f} ms\n")
     loss = 100 * (sent - len(times)) // sent
     process.out(
         f"\n--- {host} ping statistics ---\n{sent} packets transmitted, {len(times)} packets received, "

@@ -1,4 +1,4 @@
-"""Programs that do one small thing: pause, a daemon that only runs, the memory eater testlimit."""
+"""Programs that do one small thing: pause, a server that only runs, the memory eater testlimit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ async def pause(process: Process) -> int:
     return 0
 
 
-async def daemon(process: Process) -> int:
-    """A component of the cluster whose work the sandbox does elsewhere."""
-    process.err(f"Started {process.container.name or process.argv[0]}\n")
+async def consumer(process: Process) -> int:
+    """The server of the resource-consumer image, which nobody asks for anything here."""
     await process.stop_requested.wait()
     return 0
 
@@ -55,8 +54,7 @@ async def testlimit(process: Process) -> int:
 
 PROGRAMS: dict[str, Program] = {
     "pause": pause,
-    "daemon": daemon,
-    "consumer": daemon,
+    "consumer": consumer,
     "hostname": hostname,
     "testlimit": testlimit,
 }

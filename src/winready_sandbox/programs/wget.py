@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import NetworkError, Refused, TimedOut
-from winready_sandbox.programs import http1
+from winready_sandbox.programs import http1, record
 from winready_sandbox.programs.net import addresses, endpoint_of, join_host_port
 
 DEFAULT_TIMEOUT = 900.0
-USAGE = (
-    "Usage: wget [-cqS] [--spider] [-O FILE] [-o LOGFILE] [--header STR]\n\t[--post-data STR | --post-file FILE] "
-    "[-Y on/off]\n\t[-P DIR] [-U AGENT] [-T SEC] URL...\n"
-)
+OPTIONS = "qOT"
+USAGE = "Usage: wget [-q] [-O FILE] [-T SEC] URL...\n"
 
 
 class _Failed(Exception):
@@ -29,11 +27,8 @@ class _Options:
 
     url: str = ""
     output: str = ""
-    data: str = ""
     timeout: float = DEFAULT_TIMEOUT
     quiet: bool = False
-    spider: bool = False
-    headers: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _parse(process: Process) -> _Options:
@@ -41,16 +36,6 @@ def _parse(process: Process) -> _Options:
     queue = process.argv[1:]
     while queue:
         item = queue.pop(0)
-        if item.startswith("--"):
-            name, equals, value = item[2:].partition("=")
-            if name in ("header", "post-data"):
-                _store(options, name, value if equals else _next(name, queue))
-            elif name == "spider":
-                options.spider = True
-            elif name not in ("no-check-certificate", "quiet"):
-                raise _Failed(f"unrecognized option '{item}'\n{USAGE}")
-            options.quiet = options.quiet or name == "quiet"
-            continue
         if not item.startswith("-") or item == "-":
             options.url = item
             continue
@@ -58,12 +43,14 @@ def _parse(process: Process) -> _Options:
         while letters:
             letter, letters = letters[0], letters[1:]
             # busybox for Windows is built without the timeout option (fact 1.3).
-            if letter in "OPUoY" or (letter == "T" and not process.windows):
-                _store(options, letter, letters or _next(letter, queue))
-                break
-            if letter not in "qcS":
+            if letter not in OPTIONS or (letter == "T" and process.windows):
                 raise _Failed(f"unrecognized option: {letter}\n{USAGE}")
-            options.quiet = options.quiet or letter == "q"
+            record.note(process, "program", "wget", letter)
+            if letter == "q":
+                options.quiet = True
+                continue
+            _store(options, letter, letters or _next(letter, queue))
+            break
     if not options.url:
         raise _Failed(f"missing URL\n{USAGE}")
     return options
@@ -83,11 +70,6 @@ def _store(options: _Options, name: str, value: str) -> None:
             options.timeout = float(value)
         case "T":
             raise _Failed(f"invalid number '{value}'")
-        case "header":
-            key, _, text = value.partition(":")
-            options.headers.append((key.strip(), text.strip()))
-        case "post-data":
-            options.data = value
 
 
 async def wget(process: Process) -> int:
@@ -113,8 +95,6 @@ async def _fetch(process: Process, options: _Options) -> None:
             continue
         if answer.status >= 300:
             raise _Failed(f"server returned error: {answer.version} {answer.status} {answer.phrase}")
-        if options.spider:
-            return
         name = output or parts.path.rpartition("/")[2] or "index.html"
         if name == "-":
             process.stdout.write(answer.body)
@@ -133,7 +113,7 @@ async def _fetch(process: Process, options: _Options) -> None:
 
 
 async def _exchange(process: Process, url: str, options: _Options) -> http1.Answer:
-    parts, data, timeout = urlsplit(url), options.data, options.timeout
+    parts, timeout = urlsplit(url), options.timeout
     host, port = parts.hostname or "", parts.port or 80
     try:
         address = (await addresses(process, host))[0]
@@ -141,17 +121,14 @@ async def _exchange(process: Process, url: str, options: _Options) -> http1.Answ
         raise _Failed(f"bad address '{host}'") from None
     if not options.quiet:
         process.err(f"Connecting to {parts.netloc.rpartition('@')[2]} ({join_host_port(address, port)})\n")
-    method = "HEAD" if options.spider else "POST" if data else "GET"
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    sent = [("Host", parts.netloc), ("User-Agent", "Wget"), ("Connection", "close"), *options.headers]
-    if data:
-        sent += [("Content-Length", str(len(data))), ("Content-Type", "application/x-www-form-urlencoded")]
+    sent = [("Host", parts.netloc), ("User-Agent", "Wget"), ("Connection", "close")]
     try:
         connection = await endpoint_of(process).connect(address, port, timeout=timeout)
         try:
-            connection.write(http1.request_bytes(method, target, sent, data.encode()))
+            connection.write(http1.request_bytes("GET", target, sent, b""))
             async with asyncio.timeout(process.container.clock.patience(timeout)):
-                answer = await http1.read_answer(connection, method)
+                answer = await http1.read_answer(connection, "GET")
         finally:
             connection.close()
     except TimeoutError:

@@ -93,9 +93,9 @@ async def test_sh_traps_the_stop_signal() -> None:
 async def test_the_first_process_takes_the_others_with_it() -> None:
     where = container("busybox", "linux")
     feed = Pipe()
-    first = where.spawn(["sh", "-c", "read line; exit 4"], stdin=feed)
+    first = where.spawn(["sh", "-c", "cat; exit 4"], stdin=feed)
     other = where.spawn(["sleep", "600"])
-    feed.write(b"go\n")
+    feed.close()
     assert await first.wait() == 4
     assert await other.wait() == 137
     assert where.processes == {}

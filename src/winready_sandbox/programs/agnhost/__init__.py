@@ -2,51 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import Unreachable
+from winready_sandbox.programs import record
 from winready_sandbox.programs.agnhost import cobra, connect, inclusterclient, netexec, servers, tools
-from winready_sandbox.programs.agnhost.golang import Main
+from winready_sandbox.programs.agnhost.cobra import Known, Main
 
-SUBCOMMANDS: dict[str, tuple[str, Main]] = {
-    "connect": ("Attempts a TCP, UDP or SCTP connection and returns useful errors", connect.main),
-    "dns-server-list": ("Prints the host's DNS Server list", tools.dns_server_list),
-    "dns-suffix": ("Prints the host's DNS suffix list", tools.dns_suffix),
-    "entrypoint-tester": ("Prints the args it's passed and exits", tools.entrypoint_tester),
-    "etc-hosts": ("Prints the host's /etc/hosts file", tools.etc_hosts),
-    "inclusterclient": ('Periodically poll the Kubernetes "/healthz" endpoint', inclusterclient.main),
-    "liveness": ("Starts a server that is alive for 10 seconds", servers.liveness),
-    "logs-generator": ("Outputs lines of logs to stdout uniformly", tools.logs_generator),
-    "mounttest": (
+
+@dataclass(frozen=True)
+class Subcommand:
+    """One of agnhost's programs."""
+
+    summary: str
+    main: Main
+    flags: Known = field(default_factory=dict)
+
+
+SUBCOMMANDS: dict[str, Subcommand] = {
+    "connect": Subcommand(
+        "Attempts a TCP, UDP or SCTP connection and returns useful errors", connect.main, connect.FLAGS
+    ),
+    "dns-server-list": Subcommand("Prints the host's DNS Server list", tools.dns_server_list),
+    "dns-suffix": Subcommand("Prints the host's DNS suffix list", tools.dns_suffix),
+    "etc-hosts": Subcommand("Prints the host's /etc/hosts file", tools.etc_hosts),
+    "inclusterclient": Subcommand(
+        'Periodically poll the Kubernetes "/healthz" endpoint', inclusterclient.main, inclusterclient.FLAGS
+    ),
+    "mounttest": Subcommand(
         "Creates files with given permissions and outputs FS type, owner, mode, permissions, contents of files",
         tools.mounttest,
+        tools.MOUNTTEST_FLAGS,
     ),
-    "netexec": ("Creates HTTP(S), UDP, and (optionally) SCTP servers with various endpoints", netexec.main),
-    "nonewprivs": ("Prints the UID of the running process", tools.nonewprivs),
-    "pause": ("Pauses the execution", tools.pause),
-    "port-forward-tester": ("Creates a TCP server that sends chunks of data", servers.port_forward_tester),
-    "porter": ("Serves requested data on ports specified in ENV variables", servers.porter),
-    "serve-hostname": ("Serves the hostname", servers.serve_hostname),
-    "stress": ("Lightweight compute resource stress utlity", tools.stress),
-    "tcp-reset": ("Serves on a tcp port and RST the connections received", servers.tcp_reset),
-    "test-webserver": ("Starts a simple HTTP fileserver", servers.test_webserver),
+    "netexec": Subcommand(
+        "Creates HTTP(S), UDP, and (optionally) SCTP servers with various endpoints", netexec.main, netexec.FLAGS
+    ),
+    "pause": Subcommand("Pauses the execution", tools.pause),
+    "porter": Subcommand("Serves requested data on ports specified in ENV variables", servers.porter),
+    "serve-hostname": Subcommand("Serves the hostname", servers.serve_hostname, servers.SERVE_HOSTNAME_FLAGS),
+    "stress": Subcommand("Lightweight compute resource stress utlity", tools.stress, tools.STRESS_FLAGS),
+    "test-webserver": Subcommand("Starts a simple HTTP fileserver", servers.test_webserver),
 }
 NOT_MODELLED = frozenset(
     (
         "audit-proxy",
         "crd-conversion-webhook",
+        "entrypoint-tester",
         "external-metrics",
         "fake-gitserver",
         "fake-registry-server",
         "grpc-health-checking",
         "guestbook",
+        "liveness",
+        "logs-generator",
         "mtlsclient",
         "mtlsserver",
         "net",
         "nettest",
         "no-snat-test",
         "no-snat-test-proxy",
+        "nonewprivs",
         "podcertificatesigner",
+        "port-forward-tester",
         "resource-consumer-controller",
+        "tcp-reset",
         "test-service-account-issuer-discovery",
         "webhook",
     )
@@ -75,12 +95,15 @@ async def agnhost(process: Process) -> int:
     if name not in SUBCOMMANDS:
         process.err(f'Error: unknown command "{name}" for "app"\n')
         return 1
-    summary, main = SUBCOMMANDS[name]
+    subcommand = SUBCOMMANDS[name]
+    record.note(process, "agnhost", name, record.flags(rest))
     if "--help" in rest or "-h" in rest:
-        process.out(f"{summary}\n\nUsage:\n  app {name} [flags]\n")
+        process.out(f"{subcommand.summary}\n\nUsage:\n  app {name} [flags]\n")
         return 0
     try:
-        return await main(process, rest)
+        flags = cobra.parse(rest, subcommand.flags)
+        cobra.check_arguments(flags, 1 if name == "connect" else 0, exact=name == "connect")
+        return await subcommand.main(process, flags)
     except cobra.UsageError as error:
         process.err(f"Error: {error}\n")
     except Unreachable as error:
@@ -89,7 +112,7 @@ async def agnhost(process: Process) -> int:
 
 
 def _usage() -> str:
-    lines = [f"  {name:<37} {summary}" for name, (summary, _) in SUBCOMMANDS.items()]
+    lines = [f"  {name:<37} {subcommand.summary}" for name, subcommand in SUBCOMMANDS.items()]
     return (
         "Usage:\n  app [command]\n\nAvailable Commands:\n"
         + "\n".join(lines)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from winready_sandbox.machine.process import Process
+
 Kind = Literal["string", "int", "bool", "duration"]
 Value = str | int | bool | float
-COMMON: dict[str, tuple[Kind, Value]] = {
+Known = Mapping[str, tuple[Kind, Value]]
+COMMON: Known = {
     "v": ("string", "0"),
     "vmodule": ("string", ""),
     "log-flush-frequency": ("duration", 5.0),
@@ -18,6 +21,9 @@ COMMON: dict[str, tuple[Kind, Value]] = {
     "help": ("bool", False),
 }
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+Main = Callable[[Process, "Flags"], Awaitable[int]]
 
 
 class UsageError(Exception):
@@ -48,12 +54,10 @@ class Flags:
         return float(self.values[name])
 
 
-def parse(
-    arguments: Sequence[str], known: Mapping[str, tuple[Kind, Value]], short: Mapping[str, str] | None = None
-) -> Flags:
-    """Read flags as pflag does: `--name=value`, `--name value`, `--switch`, `-n value`, anywhere."""
+def parse(arguments: Sequence[str], known: Known) -> Flags:
+    """Read flags as pflag does: `--name=value`, `--name value`, `--switch`, anywhere."""
     flags = {**COMMON, **known}
-    shorts = {"v": "v", "h": "help", **(short or {})}
+    shorts = {"v": "v", "h": "help"}
     values: dict[str, Value] = {name: default for name, (_, default) in flags.items()}
     rest: list[str] = []
     queue = list(arguments)
@@ -123,7 +127,8 @@ def duration(text: str) -> float:
     return -total if text.startswith("-") else total
 
 
-def no_more_than(flags: Flags, count: int) -> None:
-    """Refuse surplus arguments."""
-    if len(flags.arguments) > count:
-        raise UsageError(f"accepts at most {count} arg(s), received {len(flags.arguments)}")
+def check_arguments(flags: Flags, count: int, *, exact: bool) -> None:
+    """Refuse surplus arguments, and missing ones."""
+    given = len(flags.arguments)
+    if given > count or (exact and given < count):
+        raise UsageError(f"accepts {'' if exact else 'at most '}{count} arg(s), received {given}")

@@ -8,22 +8,14 @@ from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 from winready_sandbox.programs.agnhost import cobra, golang
 from winready_sandbox.programs.net import addresses, endpoint_of, join_host_port
 
-FLAGS: dict[str, tuple[cobra.Kind, cobra.Value]] = {
-    "timeout": ("duration", 0.0),
-    "protocol": ("string", "tcp"),
-    "udp-data": ("string", "hostname"),
-    "sctp-data": ("string", "hostname"),
-}
+FLAGS: cobra.Known = {"timeout": ("duration", 0.0), "protocol": ("string", "tcp")}
 SERVICES = {"http": 80, "https": 443, "domain": 53, "ssh": 22}
 
 
-async def main(process: Process, arguments: list[str]) -> int:
+async def main(process: Process, flags: cobra.Flags) -> int:
     """Connect once."""
-    flags = cobra.parse(arguments, FLAGS)
-    if len(flags.arguments) != 1:
-        raise cobra.UsageError(f"accepts 1 arg(s), received {len(flags.arguments)}")
     protocol, timeout = flags.text("protocol") or "tcp", flags.seconds("timeout")
-    if protocol not in ("tcp", "udp", "sctp"):
+    if protocol not in ("tcp", "udp"):
         process.err(f"Unsupported protocol\n{protocol}")
         return 1
     target = flags.arguments[0]
@@ -44,12 +36,7 @@ async def main(process: Process, arguments: list[str]) -> int:
         process.err(f"DNS: {golang.lookup_error(process, error, host)}\n")
         return 1
     endpoint = endpoint_of(process)
-    match protocol:
-        case "udp":
-            return await _udp(process, endpoint, found, port, flags.text("udp-data"), timeout)
-        case "sctp":
-            return await _sctp(process, endpoint, found, port, flags.text("sctp-data"), timeout)
-    return await _tcp(process, endpoint, found, port, timeout)
+    return await (_udp if protocol == "udp" else _tcp)(process, endpoint, found, port, timeout)
 
 
 def _split(target: str) -> tuple[str, str, str]:
@@ -76,33 +63,13 @@ async def _tcp(process: Process, endpoint: NetworkEndpoint, address: str, port: 
     return 1
 
 
-async def _udp(process: Process, endpoint: NetworkEndpoint, address: str, port: int, data: str, timeout: float) -> int:
+async def _udp(process: Process, endpoint: NetworkEndpoint, address: str, port: int, timeout: float) -> int:
     try:
-        await endpoint.exchange(address, port, f"{data}\n".encode(), timeout=timeout)
+        await endpoint.exchange(address, port, b"hostname\n", timeout=timeout)
     except NetworkError as error:
         local = join_host_port(next(iter(endpoint.addresses), ""), 50000)
         text = golang.read_error(process, error, local, join_host_port(address, port))
         word = "TIMEOUT" if isinstance(error, TimedOut) else "UNKNOWN" if process.windows else "REFUSED"
         process.err(f"{word}: {text}\n")
         return 1
-    return 0
-
-
-async def _sctp(process: Process, endpoint: NetworkEndpoint, address: str, port: int, data: str, timeout: float) -> int:
-    if process.windows:
-        process.err("OTHER: SCTP is not supported on windows/amd64\n")
-        return 1
-    try:
-        connection = await endpoint.connect(address, port, timeout=timeout, protocol="SCTP")
-    except TimedOut:
-        process.err("TIMEOUT\n")
-        return 1
-    except NetworkError as error:
-        process.err(f"OTHER: {'connection refused' if isinstance(error, Refused) else 'no route to host'}\n")
-        return 1
-    try:
-        connection.write(f"{data}\n".encode())
-        await connection.read()
-    finally:
-        connection.close()
     return 0

@@ -22,7 +22,7 @@ class DialFailed(Exception):
 
 async def dial(process: Process, host: str, port: str, request: str, protocol: str, tries: int) -> Response:
     """Try so many times and tell all answers and errors."""
-    kinds = {"": _http, "http": _http, "udp": _udp, "sctp": _sctp}
+    kinds = {"": _http, "http": _http, "udp": _udp}
     dialer = kinds.get(protocol.lower())
     if dialer is None:
         return http1.error(f"unsupported protocol. {protocol}", 400)
@@ -84,15 +84,3 @@ async def _udp(process: Process, address: str, port: int, request: str) -> str:
         text = golang.read_error(process, error, local, join_host_port(address, port))
         raise DialFailed(f"reading from udp connection failed. err:'{text}'") from None
     return answer.decode("utf-8", "replace")
-
-
-async def _sctp(process: Process, address: str, port: int, request: str) -> str:
-    try:
-        connection = await endpoint_of(process).connect(address, port, timeout=TRY_TIMEOUT, protocol="SCTP")
-    except NetworkError as error:
-        raise DialFailed(f"sctp dial failed. err:{golang.dial_error(process, error, address, port, 'sctp')}") from None
-    try:
-        connection.write(request.encode())
-        return (await connection.read()).decode("utf-8", "replace")
-    finally:
-        connection.close()

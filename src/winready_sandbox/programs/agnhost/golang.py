@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from winready_sandbox.clock import monotonic, utc_now, wall_time
@@ -103,7 +102,3 @@ def open_error(process: Process, path: str, error: FileError) -> str:
     """The text of a file that cannot be opened."""
     text = error.text(process.container.os)
     return f"open {path}: {text if process.windows else text.lower()}"
-
-
-Main = Callable[[Process, list[str]], Awaitable[int]]
-"""A subcommand: the process and the arguments after the subcommand's name."""

@@ -19,16 +19,15 @@ DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_PERIOD = 60.0
 """How long client-go trusts a token that it read."""
 CONNECT_TIMEOUT = 30.0
+FLAGS: cobra.Known = {"poll-interval": ("int", 30)}
 
 
 class CallFailed(Exception):
     """One call that failed, in client-go's words."""
 
 
-async def main(process: Process, arguments: list[str]) -> int:
+async def main(process: Process, flags: cobra.Flags) -> int:
     """Poll until killed."""
-    flags = cobra.parse(arguments, {"poll-interval": ("int", 30)})
-    cobra.no_more_than(flags, 0)
     klog(process, "started", source="main.go:61")
     host, port = process.env.get("KUBERNETES_SERVICE_HOST", ""), process.env.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:

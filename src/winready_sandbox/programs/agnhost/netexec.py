@@ -1,10 +1,9 @@
-"""`agnhost netexec`: the HTTP, UDP and SCTP server that most network tests talk to."""
+"""`agnhost netexec`: the HTTP and UDP server that most network tests talk to."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -16,25 +15,19 @@ from winready_sandbox.programs.agnhost import cobra, golang
 from winready_sandbox.programs.agnhost.dial import dial
 from winready_sandbox.programs.agnhost.golang import go_json, klog
 from winready_sandbox.programs.http1 import Request, Response
-from winready_sandbox.programs.net import Stream, TlsStream, endpoint_of, join_host_port, server_tls
+from winready_sandbox.programs.net import endpoint_of, join_host_port
 from winready_sandbox.streams import Connection, Pipe
 
-FLAGS: dict[str, tuple[cobra.Kind, cobra.Value]] = {
+FLAGS: cobra.Known = {
     "http-port": ("int", 8080),
     "udp-port": ("int", 8081),
-    "sctp-port": ("int", -1),
-    "tls-cert-file": ("string", ""),
-    "tls-private-key-file": ("string", ""),
-    "http-override": ("string", ""),
     "udp-listen-addresses": ("string", ""),
     "delay-shutdown": ("int", 0),
 }
 
 
-async def main(process: Process, arguments: list[str]) -> int:
+async def main(process: Process, flags: cobra.Flags) -> int:
     """Serve until told to stop."""
-    flags = cobra.parse(arguments, FLAGS)
-    cobra.no_more_than(flags, 0)
     server = NetExec(process, flags)
     try:
         return await server.run()
@@ -52,7 +45,6 @@ class NetExec:
         self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._listeners: list[Listener] = []
         self._uploads = 0
-        self._tls: ssl.SSLContext | None = None
 
     def close(self) -> None:
         """The process ends, and with it everything that it listens on."""
@@ -63,13 +55,7 @@ class NetExec:
         """Open the ports, then wait for the end."""
         process, flags = self._process, self._flags
         endpoint = endpoint_of(process)
-        port, udp_port, sctp_port = (flags.number(f"{name}-port") for name in ("http", "udp", "sctp"))
-        try:
-            self._tls = self._load_tls()
-        except FileError as error:
-            return golang.fatal(process, golang.open_error(process, error.path, error))
-        except ssl.SSLError as error:
-            return golang.fatal(process, f"tls: failed to find any PEM data in certificate input: {error}")
+        port, udp_port = flags.number("http-port"), flags.number("udp-port")
         try:
             klog(process, f"Started HTTP server on port {port}")
             self._listeners.append(endpoint.listen(port, self._serve))
@@ -77,14 +63,10 @@ class NetExec:
             return golang.fatal(process, golang.listen_error(process, error, port))
         try:
             if udp_port != -1:
-                # Fact 1.2: only the UDP (or SCTP) listener makes /healthz ready.
+                # Fact 1.2: only the UDP listener makes /healthz ready.
                 for address in sorted(set(flags.text("udp-listen-addresses").split(","))):
                     self._listeners.append(endpoint.bind_udp(udp_port, self._answer_udp, address=address))
                     klog(process, f"Started UDP server on port {address} {udp_port}")
-                self._ready = True
-            if sctp_port != -1:
-                self._listeners.append(endpoint.listen(sctp_port, self._serve_sctp, protocol="SCTP"))
-                klog(process, "Started SCTP server")
                 self._ready = True
         except NetworkError as error:
             return golang.fatal(process, f"Error occurred: failed to create listener: {error}")
@@ -107,52 +89,29 @@ class NetExec:
         return Response(hang_up=True)
 
     async def _serve(self, connection: Connection) -> None:
-        stream: Stream = connection
-        if self._tls is not None:
-            stream = secured = TlsStream(connection, self._tls, server=True)
-            try:
-                await secured.handshake()
-            except (ssl.SSLError, EOFError) as error:
-                klog(self._process, f"http: TLS handshake error from {join_host_port(*connection.remote)}: {error}")
-                return
-        await http1.serve(stream, self._handle, connection.remote, connection.local)
-
-    def _load_tls(self) -> ssl.SSLContext | None:
-        """The key pair of the command line; raises `FileError` or ``ssl.SSLError``."""
-        certificate, key = self._flags.text("tls-cert-file"), self._flags.text("tls-private-key-file")
-        if not certificate:
-            return None
-        files, who = self._process.files, self._process.identity
-        return server_tls(files.read(certificate, who=who), files.read(key or certificate, who=who))
-
-    async def _serve_sctp(self, connection: Connection) -> None:
-        answer = self._command((await connection.read()).decode("utf-8", "replace"), connection.remote, "SCTP")
-        if answer is not None:
-            connection.write(answer.encode())
+        await http1.serve(connection, self._handle, connection.remote, connection.local)
 
     async def _answer_udp(self, payload: bytes, source: tuple[str, int]) -> bytes | None:
-        answer = self._command(payload.decode("utf-8", "replace"), source, "UDP")
+        answer = self._command(payload.decode("utf-8", "replace"), source)
         return None if answer is None else answer.encode()
 
-    def _command(self, text: str, source: tuple[str, int], protocol: str) -> str | None:
+    def _command(self, text: str, source: tuple[str, int]) -> str | None:
         """What datagrams may ask for."""
         text, client = text.strip().lower(), join_host_port(*source)
         if text == "hostname":
-            klog(self._process, f"Sending {protocol.lower()} hostName response")
+            klog(self._process, "Sending udp hostName response")
             return self._process.container.hostname
         if text.startswith("echo "):
-            klog(self._process, f"Echoing {text[5:]} to {protocol} client {client}")
+            klog(self._process, f"Echoing {text[5:]} to UDP client {client}")
             return text[5:]
         if text == "clientip":
-            klog(self._process, f"Sending clientip back to {protocol} client {client}")
+            klog(self._process, f"Sending clientip back to UDP client {client}")
             return client
         if text:
-            klog(self._process, f"Unknown {protocol} command received from {client}: {text}")
+            klog(self._process, f"Unknown UDP command received from {client}: {text}")
         return None
 
     async def _handle(self, request: Request) -> Response:
-        if override := self._flags.text("http-override"):
-            request = Request("GET", override, {}, b"", request.remote, request.local)
         value = request.value
         match request.path:
             case "/clientip":

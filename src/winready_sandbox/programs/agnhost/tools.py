@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 
 from winready_sandbox import quantity
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Process
-from winready_sandbox.machine.tree import Directory, File, Symlink
+from winready_sandbox.machine.tree import Directory, Symlink
 from winready_sandbox.programs.agnhost import cobra, golang
 from winready_sandbox.programs.agnhost.golang import klog
 from winready_sandbox.programs.net import HOSTS_FILE, endpoint_of
@@ -17,28 +16,14 @@ from winready_sandbox.programs.net import HOSTS_FILE, endpoint_of
 NEW_FILE = b"mount-tester new file\n"
 
 
-async def pause(process: Process, arguments: list[str]) -> int:
+async def pause(process: Process, _flags: cobra.Flags) -> int:
     """Do nothing until told to stop; SIGTERM ends it with 2."""
-    cobra.no_more_than(cobra.parse(arguments, {}), 0)
     process.out("Paused\n")
     await process.stop_requested.wait()
     return 2
 
 
-async def entrypoint_tester(process: Process, _arguments: list[str]) -> int:
-    """Print all arguments."""
-    process.out(f"[{' '.join(process.argv)}]\n")
-    return 0
-
-
-async def nonewprivs(process: Process, _arguments: list[str]) -> int:
-    """Print the effective user."""
-    uid = process.identity.uid if process.identity is not None and not process.windows else -1
-    process.out(f"Effective uid: {uid}\n")
-    return 0
-
-
-async def etc_hosts(process: Process, _arguments: list[str]) -> int:
+async def etc_hosts(process: Process, _flags: cobra.Flags) -> int:
     """Print the hosts file."""
     path = HOSTS_FILE[process.container.os]
     try:
@@ -57,7 +42,7 @@ def _resolv_conf(process: Process, keyword: str) -> list[str] | None:
     return next((line.split(" ")[1:] for line in lines if line.startswith(keyword)), None)
 
 
-async def dns_suffix(process: Process, _arguments: list[str]) -> int:
+async def dns_suffix(process: Process, _flags: cobra.Flags) -> int:
     """Print the search list: resolv.conf on Linux, the interfaces' settings on Windows."""
     if process.windows:
         process.out(",".join(endpoint_of(process).dns.searches) + "\n")
@@ -65,7 +50,7 @@ async def dns_suffix(process: Process, _arguments: list[str]) -> int:
     return _print_or_panic(process, _resolv_conf(process, "search"))
 
 
-async def dns_server_list(process: Process, _arguments: list[str]) -> int:
+async def dns_server_list(process: Process, _flags: cobra.Flags) -> int:
     """Print the nameservers; on Linux only the first line counts."""
     if process.windows:
         process.out(",".join(endpoint_of(process).dns.nameservers) + "\n")
@@ -81,36 +66,16 @@ def _print_or_panic(process: Process, values: list[str] | None) -> int:
     return 0
 
 
-async def logs_generator(process: Process, arguments: list[str]) -> int:
-    """Write so many lines, evenly over a time."""
-    known: dict[str, tuple[cobra.Kind, cobra.Value]] = {
-        "log-lines-total": ("int", 0),
-        "run-duration": ("duration", 0.0),
-    }
-    flags = cobra.parse(arguments, known, {"t": "log-lines-total", "d": "run-duration"})
-    total, seconds = flags.number("log-lines-total"), flags.seconds("run-duration")
-    if total <= 0 or seconds <= 0:
-        what = f"total number of lines: {total}" if total <= 0 else "duration: 0s"
-        klog(process, f"Invalid {what}", level="F", source="logs_generator.go:71")
-        return 255
-    for number in range(total):
-        method, namespace = random.choice(("GET", "POST", "PUT")), random.choice(("kube-system", "default", "ns"))
-        name = "".join(random.choices("bcdfghjklmnpqrstvwxz2456789", k=random.randint(3, 4)))
-        line = f"{number} {method} /api/v1/namespaces/{namespace}/pods/{name} {random.randint(200, 599)}"
-        klog(process, line, source="logs_generator.go:90")
-        await process.container.clock.sleep(seconds / total)
-    return 0
+STRESS_FLAGS: cobra.Known = {
+    "mem-total": ("string", "0"),
+    "mem-alloc-size": ("string", "4Ki"),
+    "mem-alloc-sleep": ("duration", 0.001),
+    "cpus": ("int", 0),
+}
 
 
-async def stress(process: Process, arguments: list[str]) -> int:
+async def stress(process: Process, flags: cobra.Flags) -> int:
     """Use memory and processors; fact 1.2: it opens /dev/zero first, so it always dies on Windows."""
-    known: dict[str, tuple[cobra.Kind, cobra.Value]] = {
-        "mem-total": ("string", "0"),
-        "mem-alloc-size": ("string", "4Ki"),
-        "mem-alloc-sleep": ("duration", 0.001),
-        "cpus": ("int", 0),
-    }
-    flags = cobra.parse(arguments, known)
     total, step = _quantity(flags.text("mem-total")), _quantity(flags.text("mem-alloc-size"))
     shown = f'"{flags.text("mem-total")}" memory, in "{flags.text("mem-alloc-size")}" chunks'
     pause_between = flags.seconds("mem-alloc-sleep")
@@ -142,25 +107,19 @@ def _quantity(text: str) -> int:
     raise cobra.UsageError(f"cannot parse '{text}': quantities must match the regular expression")
 
 
-async def mounttest(process: Process, arguments: list[str]) -> int:
+MOUNTTEST_FLAGS: cobra.Known = {
+    **dict.fromkeys(("file_mode", "file_content", "file_content_in_loop", "new_file_0644"), ("string", "")),
+    "retry_time": ("int", 180),
+}
+
+
+async def mounttest(process: Process, flags: cobra.Flags) -> int:
     """Create files and tell about them, in agnhost's fixed order."""
-    paths = ("fs_type", "file_mode", "file_perm", "file_owner", "file_content", "file_content_in_loop")
-    modes = ("new_file_0644", "new_file_0666", "new_file_0660", "new_file_0777")
-    known: dict[str, tuple[cobra.Kind, cobra.Value]] = dict.fromkeys((*paths, *modes), ("string", ""))
-    known |= {"retry_time": ("int", 180), "break_on_expected_content": ("bool", True)}
-    flags = cobra.parse(arguments, known)
-    cobra.no_more_than(flags, 0)
     tester = _MountTest(process)
-    good = tester.fs_type(flags.text("fs_type"))
-    for name in modes:
-        good = tester.new_file(flags.text(name), int(name[-4:], 8)) and good
-    for name in ("file_mode", "file_perm", "file_owner"):
-        good = tester.describe(name, flags.text(name)) and good
+    good = tester.new_file(flags.text("new_file_0644"))
+    good = tester.mode(flags.text("file_mode")) and good
     good = tester.content(flags.text("file_content")) and good
-    loop = flags.text("file_content_in_loop")
-    good = (
-        await tester.content_in_loop(loop, flags.number("retry_time"), flags.on("break_on_expected_content")) and good
-    )
+    good = await tester.content_in_loop(flags.text("file_content_in_loop"), flags.number("retry_time")) and good
     return 0 if good else 1
 
 
@@ -170,23 +129,14 @@ class _MountTest:
     def __init__(self, process: Process) -> None:
         self._process = process
 
-    def fs_type(self, path: str) -> bool:
-        if not path or self._process.windows:
-            return True
-        if not self._process.files.exists(path):
-            self._process.out(f'error from statfs("{path}"): no such file or directory\n')
-            return False
-        self._process.out(f'mount type of "{path}": ext2/ext3\n')
-        return True
-
-    def new_file(self, path: str, mode: int) -> bool:
+    def new_file(self, path: str) -> bool:
         if not path:
             return True
         files, who = self._process.files, self._process.identity
         try:
             files.write(path, NEW_FILE, who=who)
             if not self._process.windows:
-                files.change(path).mode = mode
+                files.change(path).mode = 0o644
         except FileError as error:
             text = golang.open_error(self._process, path, error)
             self._process.out(f'error writing new file "{path}": {text}\n')
@@ -205,7 +155,7 @@ class _MountTest:
         self._process.out(f'content of file "{path}": {text}\n')
         return True
 
-    def describe(self, what: str, path: str) -> bool:
+    def mode(self, path: str) -> bool:
         if not path:
             return True
         try:
@@ -216,17 +166,10 @@ class _MountTest:
         bits = "".join(letter if node.mode >> (8 - i) & 1 else "-" for i, letter in enumerate("rwxrwxrwx"))
         sticky = "t" if node.mode & 0o1000 else ""
         kind = "d" if isinstance(node, Directory) else "L" if isinstance(node, Symlink) else ""
-        match what:
-            case "file_mode":
-                self._process.out(f'mode of file "{path}": {kind + sticky or "-"}{bits}\n')
-            case "file_perm":
-                self._process.out(f'perms of file "{path}": -{bits}\n')
-            case "file_owner" if not self._process.windows:
-                uid, gid = (node.uid, node.gid) if isinstance(node, File | Directory) else (0, 0)
-                self._process.out(f'owner UID of "{path}": {uid}\nowner GID of "{path}": {gid}\n')
+        self._process.out(f'mode of file "{path}": {kind + sticky or "-"}{bits}\n')
         return True
 
-    async def content_in_loop(self, path: str, seconds: int, stop_when_expected: bool) -> bool:
+    async def content_in_loop(self, path: str, seconds: int) -> bool:
         if not path:
             return True
         clock = self._process.container.clock
@@ -241,9 +184,8 @@ class _MountTest:
             else:
                 good = True
                 self._process.out(f'content of file "{path}": {data.decode("utf-8", "replace")}\n')
-                if stop_when_expected and data == NEW_FILE:
+                if data == NEW_FILE:
                     break
-                if stop_when_expected:
-                    self._process.out(f"Unexpected content. Expected: {NEW_FILE.decode()}. Retrying")
+                self._process.out(f"Unexpected content. Expected: {NEW_FILE.decode()}. Retrying")
             await clock.sleep(2)
         return good

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from winready_sandbox.machine.process import Process, Program
-from winready_sandbox.programs.busybox import awk, file_applets, system_applets, text_applets
+from winready_sandbox.programs import record
+from winready_sandbox.programs.busybox import file_applets, system_applets
 from winready_sandbox.programs.busybox.tool import Applet, Tool
 from winready_sandbox.programs.sh.main import sh
 
-APPLETS: dict[str, Applet] = {**file_applets.APPLETS, **text_applets.APPLETS, **awk.APPLETS, **system_applets.APPLETS}
-_SHELLS: dict[str, Program] = dict.fromkeys(("sh", "ash", "bash"), sh)
+APPLETS: dict[str, Applet] = {**file_applets.APPLETS, **system_applets.APPLETS}
+_SHELLS: dict[str, Program] = dict.fromkeys(("sh", "bash"), sh)
 
 
 async def busybox(process: Process) -> int:
@@ -23,9 +24,11 @@ async def busybox(process: Process) -> int:
         process.argv = arguments
         name = arguments[0]
     if name in _SHELLS:
+        record.note(process, "applet", name)
         return await _SHELLS[name](process)
     applet = APPLETS.get(name)
     if applet is not None:
+        record.note(process, "applet", name)
         return await applet(Tool(process, name, arguments[1:]))
     elsewhere = process.container.machine.programs.get(name)
     if elsewhere is not None:

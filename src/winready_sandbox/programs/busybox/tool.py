@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Exit, Process
+from winready_sandbox.programs import record
 
 Applet = Callable[["Tool"], Awaitable[int]]
 
@@ -24,7 +25,7 @@ class Tool:
         self.flags: dict[str, str] = {}
         self.failed = False
 
-    def options(self, letters: str, long: dict[str, str] | None = None) -> list[str]:
+    def options(self, letters: str) -> list[str]:
         """Take options off; letters followed by `:` have a value. Returns the operands."""
         operands: list[str] = []
         rest = list(self.arguments)
@@ -33,16 +34,13 @@ class Tool:
             if word == "--":
                 operands += rest
                 break
-            if word.startswith("--") and len(word) > 2:
-                name, _, value = word[2:].partition("=")
-                letter = (long or {}).get(name)
-                if letter is None:
-                    self.usage(f"unrecognized option: {name}")
-                self.flags[str(letter)] = value or (rest.pop(0) if f"{letter}:" in letters and rest else "")
-            elif word.startswith("-") and len(word) > 1 and not re.fullmatch(r"-\d+", word):
+            if word.startswith("--"):
+                self.usage(f"unrecognized option: {word[2:]}")
+            elif word.startswith("-") and len(word) > 1:
                 self._short(word[1:], letters, rest)
             else:
                 operands.append(word)
+        record.note(self.process, "applet", self.name, self.flags)
         return operands
 
     def _short(self, text: str, letters: str, rest: list[str]) -> None:
@@ -80,20 +78,8 @@ class Tool:
         try:
             return self.files.read(name, self.cwd, who=self.who)
         except FileError as error:
-            plain = self.name in ("grep", "sed", "sort", "wc", "head", "tail", "cut")
-            self.fail(f"{name}: {error.linux}" if plain else f"can't open '{name}': {error.linux}")
+            self.fail(f"can't open '{name}': {error.linux}")
             return None
-
-    async def text(self, names: Sequence[str]) -> str:
-        """All inputs as one text."""
-        parts = [await self.data(name) for name in names or ["-"]]
-        return b"".join(part for part in parts if part is not None).decode("utf-8", "surrogateescape")
-
-    async def lines(self, names: Sequence[str]) -> list[str]:
-        """All inputs as lines without their ends."""
-        text = await self.text(names)
-        lines = text.split("\n")
-        return lines[:-1] if lines and lines[-1] == "" else lines
 
     @property
     def code(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 Lookup = Callable[[str], str | None]
 
@@ -27,56 +27,21 @@ def modified(value: str, modifier: str) -> str:
     return re.sub(re.escape(old), lambda found: new, value, flags=re.IGNORECASE) if old else value
 
 
-def percent(line: str, lookup: Lookup, arguments: Sequence[str] | None) -> str:
-    """Replace variables; ``arguments`` are a batch file's own (then unknown names vanish), None on a command line."""
+def percent(line: str, lookup: Lookup) -> str:
+    """Replace variables; unknown names stay as they are, as on any command line."""
     out: list[str] = []
     at = 0
     while at < len(line):
-        char = line[at]
-        if char != "%":
-            out.append(char)
-            at += 1
-            continue
-        if arguments is not None:
-            parameter = _parameter(line, at, arguments)
-            if parameter is not None:
-                text, at = parameter
-                out.append(text)
-                continue
-        end = line.find("%", at + 1)
-        if end < 0:
-            out.append(line[at:] if arguments is None else line[at + 1 :])
-            break
-        inner = line[at + 1 : end]
-        name, colon, modifier = inner.partition(":")
+        end = line.find("%", at + 1) if line[at] == "%" else -1
+        name, colon, modifier = line[at + 1 : end].partition(":") if end > 0 else ("", "", "")
         value = lookup(name) if name else None
         if value is None:
-            if arguments is None:
-                out.append(char)
-                at += 1
-            else:
-                at = end + 1
-            continue
-        out.append(modified(value, modifier) if colon and modifier else value + colon)
-        at = end + 1
+            out.append(line[at])
+            at += 1
+        else:
+            out.append(modified(value, modifier) if colon and modifier else value + colon)
+            at = end + 1
     return "".join(out)
-
-
-def _parameter(line: str, at: int, arguments: Sequence[str]) -> tuple[str, int] | None:
-    following = line[at + 1 : at + 2]
-    if following == "%":
-        return "%", at + 2
-    if following == "*":
-        return " ".join(arguments[1:]), at + 2
-    if following.isdigit():
-        index = int(following)
-        return (arguments[index] if index < len(arguments) else ""), at + 2
-    match = re.match(r"%~([a-z]*)(\d)", line[at:], re.IGNORECASE)
-    if match:
-        index = int(match[2])
-        value = (arguments[index] if index < len(arguments) else "").strip('"')
-        return path_parts(value, match[1].lower()), at + len(match[0])
-    return None
 
 
 def path_parts(value: str, wanted: str) -> str:
@@ -112,16 +77,3 @@ def loop_variables(text: str, values: dict[str, str]) -> str:
 
     letters = "".join(re.escape(name) for name in values)
     return re.sub(rf"%%?(~[fdpnx]*)?([{letters}])", value, text)
-
-
-def delayed(text: str, lookup: Lookup) -> str:
-    """`!VAR!` where delayed expansion is on."""
-
-    def value(match: re.Match[str]) -> str:
-        name, colon, modifier = match[1].partition(":")
-        found = lookup(name)
-        if found is None:
-            return ""
-        return modified(found, modifier) if colon else found
-
-    return re.sub(r"!([^!]+)!", value, text)

@@ -64,44 +64,7 @@ def _read(shell: Shell, name: str) -> bytes:
     return shell.process.files.read(name, shell.cwd, who=shell.process.identity)
 
 
-async def cd(shell: Shell, rest: str, streams: Streams) -> int | None:
-    """Show or change the current directory."""
-    text = rest.strip()
-    if text[:2].lower() == "/d":
-        text = text[2:].strip()
-    text = text.strip('"')
-    if not text:
-        streams.out(f"{shell.cwd}\n")
-        return 0
-    try:
-        place = shell.process.files.find(text, shell.cwd, who=shell.process.identity)
-    except FileError:
-        place = None
-    if place is None or not isinstance(place.node, Directory):
-        wrong = place is not None and place.node is not None
-        streams.err("The directory name is invalid.\n" if wrong else "The system cannot find the path specified.\n")
-        return 1
-    shell.cwd = paths.join("windows", place.parts)
-    return 0
-
-
-async def pushd(shell: Shell, rest: str, streams: Streams) -> int | None:
-    """Change the directory and remember the old one."""
-    old = shell.cwd
-    code = await cd(shell, rest, streams)
-    if not code:
-        shell.directories.append(old)
-    return code
-
-
-async def popd(shell: Shell, rest: str, streams: Streams) -> int | None:
-    """Go back."""
-    if shell.directories:
-        shell.cwd = shell.directories.pop()
-    return 0
-
-
-async def md(shell: Shell, rest: str, streams: Streams) -> int | None:
+async def mkdir(shell: Shell, rest: str, streams: Streams) -> int | None:
     """Make directories, with those above them."""
     names, _ = _arguments(rest)
     if not names:
@@ -122,7 +85,7 @@ async def md(shell: Shell, rest: str, streams: Streams) -> int | None:
     return code
 
 
-async def rd(shell: Shell, rest: str, streams: Streams) -> int | None:
+async def rmdir(shell: Shell, rest: str, streams: Streams) -> int | None:
     """Remove directories."""
     names, switches = _arguments(rest)
     code = 0
@@ -203,68 +166,6 @@ async def copy(shell: Shell, rest: str, streams: Streams) -> int | None:
     return 0 if copied else 1
 
 
-async def move(shell: Shell, rest: str, streams: Streams) -> int | None:
-    """Move files or a directory."""
-    names, _ = _arguments(rest)
-    if len(names) < 2:
-        streams.err("The syntax of the command is incorrect.\n")
-        return 1
-    files = shell.process.files
-    moved = 0
-    for name in _expand(shell, names[0]):
-        goal = names[1]
-        if files.is_dir(goal, shell.cwd):
-            goal = f"{goal.rstrip(chr(92))}\\{name.replace('/', chr(92)).rpartition(chr(92))[2]}"
-        try:
-            kind = "dir" if files.is_dir(name, shell.cwd) else "file"
-            files.rename(name, goal, shell.cwd, who=shell.process.identity)
-        except FileError as error:
-            streams.err(f"{error.windows}\n")
-            return 1
-        moved += 1
-        streams.out(f"{moved:9d} {kind}(s) moved.\n")
-    return 0 if moved else 1
-
-
-async def ren(shell: Shell, rest: str, streams: Streams) -> int | None:
-    """Rename a file in its directory."""
-    names, _ = _arguments(rest)
-    if len(names) != 2:
-        streams.err("The syntax of the command is incorrect.\n")
-        return 1
-    folder, slash, _ = names[0].replace("/", "\\").rpartition("\\")
-    try:
-        shell.process.files.rename(
-            names[0], f"{folder}{slash}{names[1]}", shell.cwd, who=shell.process.identity, replace=False
-        )
-    except AlreadyExists:
-        streams.err("A duplicate file name exists, or the file\ncannot be found.\n")
-        return 1
-    except FileError as error:
-        streams.err(f"{error.windows}\n")
-        return 1
-    return 0
-
-
-async def mklink(shell: Shell, rest: str, streams: Streams) -> int | None:
-    """Make a symbolic link or junction."""
-    names, switches = _arguments(rest)
-    if len(names) != 2:
-        streams.err("The syntax of the command is incorrect.\n")
-        return 1
-    if shell.process.identity is not None and not shell.process.identity.administrator:
-        streams.err("You do not have sufficient privilege to perform this operation.\n")
-        return 1
-    try:
-        shell.process.files.symlink(names[0], names[1], shell.cwd, who=shell.process.identity)
-    except FileError as error:
-        streams.err(f"{error.windows}\n")
-        return 1
-    kind = "Junction" if "/j" in switches else "symbolic link"
-    streams.out(f"{kind} created for {names[0]} <<===>> {names[1]}\n")
-    return 0
-
-
 async def dir_(shell: Shell, rest: str, streams: Streams) -> int | None:
     """List a directory."""
     names, switches = _arguments(rest)
@@ -306,18 +207,8 @@ def _listing(shell: Shell, name: str, switches: set[str]) -> list[str] | str:
                 return "The system cannot find the path specified." if missing else "File Not Found"
     except FileError as error:
         return error.windows
-    if "/ad" in switches or "/a:d" in switches:
-        entries = [entry for entry in entries if isinstance(entry[1], Directory)]
-    if "/a-d" in switches or "/a:-d" in switches:
-        entries = [entry for entry in entries if not isinstance(entry[1], Directory)]
     if "/b" in switches:
-        prefix = folder.rstrip("\\") + "\\" if "/s" in switches else ""
-        lines = [f"{prefix}{entry}\n" for entry, _ in entries]
-        if "/s" in switches:
-            for entry, node in entries:
-                below = _listing(shell, f"{prefix}{entry}", switches) if isinstance(node, Directory) else []
-                lines += below if isinstance(below, list) else []
-        return lines
+        return [f"{entry}\n" for entry, _ in entries]
     return _long_listing(folder, entries, is_root=len(paths.split("windows", folder, "C:\\")) == 1)
 
 
@@ -348,20 +239,9 @@ def _long_listing(folder: str, entries: list[tuple[str, Node]], *, is_root: bool
 
 FILE_BUILTINS: dict[str, Callable[[Shell, str, Streams], Awaitable[int | None]]] = {
     "type": type_,
-    "cd": cd,
-    "chdir": cd,
-    "pushd": pushd,
-    "popd": popd,
-    "md": md,
-    "mkdir": md,
-    "rd": rd,
-    "rmdir": rd,
+    "mkdir": mkdir,
+    "rmdir": rmdir,
     "del": del_,
-    "erase": del_,
     "copy": copy,
-    "move": move,
-    "ren": ren,
-    "rename": ren,
-    "mklink": mklink,
     "dir": dir_,
 }

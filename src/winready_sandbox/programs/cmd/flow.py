@@ -1,26 +1,11 @@
-"""What the interpreter and its built-ins share: streams, and the ways out of a batch file."""
+"""What the interpreter and its built-ins share: streams, and the name at the start of a command."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from winready_sandbox.streams import Pipe
-
-
-class LeaveBatch(Exception):
-    """`exit /b` inside a batch file."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(str(code))
-        self.code = code
-
-
-class Goto(Exception):
-    """`goto label` inside a batch file."""
-
-    def __init__(self, label: str) -> None:
-        super().__init__(label)
-        self.label = label
 
 
 @dataclass
@@ -38,3 +23,14 @@ class Streams:
     def err(self, text: str) -> None:
         """Write to standard error; line ends become CRLF."""
         self.stderr.write(text.replace("\n", "\r\n").encode("utf-8", "surrogateescape"))
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """The command's name and the rest of its text."""
+    if text.startswith('"'):
+        end = text.find('"', 1)
+        if end > 0:
+            return text[1:end], text[end + 1 :]
+    match = re.match(r"[^\s,;=]+", text)
+    name = match[0] if match else text
+    return name, text[len(name) :]

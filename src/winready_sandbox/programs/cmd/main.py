@@ -7,8 +7,7 @@ import re
 from winready_sandbox.machine import executables
 from winready_sandbox.machine.environment import Environment
 from winready_sandbox.machine.process import Exit, Process
-from winready_sandbox.programs.cmd.flow import LeaveBatch, Streams
-from winready_sandbox.programs.cmd.lines import split_name
+from winready_sandbox.programs.cmd.flow import Streams, split_name
 from winready_sandbox.programs.cmd.shell import Shell
 
 _SPECIAL = set("&<>()@^|")
@@ -18,7 +17,7 @@ def command_text(process: Process) -> tuple[str | None, bool, dict[str, bool]]:
     """The command after `/c` or `/k` (None without one), whether to stay afterwards, and the other switches."""
     line = process.command_line
     rest = split_name(line)[1] if line else ""
-    options = {"s": False, "q": False, "delayed": False}
+    options = {"s": False, "q": False}
     while True:
         match = re.match(r"\s*/([a-zA-Z?])(:on|:off)?", rest)
         if not match:
@@ -29,9 +28,7 @@ def command_text(process: Process) -> tuple[str | None, bool, dict[str, bool]]:
             return _unquoted(process, rest.lstrip(), keep=not options["s"]), letter == "k", options
         if letter in "sq":
             options[letter] = True
-        elif letter == "v":
-            options["delayed"] = match[2] != ":off"
-        elif letter not in "adefut?":
+        elif letter not in "adefutv?":
             return None, True, options
 
 
@@ -52,7 +49,6 @@ async def cmd(process: Process) -> int:
     shell = Shell(process, Environment("windows", process.env), process.cwd)
     streams = Streams(process.stdin, process.stdout, process.stderr)
     text, stays, options = command_text(process)
-    shell.delayed = options["delayed"]
     shell.echo = not options["q"]
     try:
         if text is not None:
@@ -63,8 +59,6 @@ async def cmd(process: Process) -> int:
             build = process.container.build
             streams.out(f"{build.banner}\n{build.copyright}\n")
         return await _interactive(shell, streams)
-    except LeaveBatch as left:
-        return left.code
     except Exit as ended:
         return ended.code
 

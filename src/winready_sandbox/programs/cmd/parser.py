@@ -68,10 +68,9 @@ class If:
 
 @dataclass
 class For:
-    """`for [/l|/f|/d|/r] %x in (set) do command`."""
+    """`for [/l] %x in (set) do command`."""
 
     kind: str
-    options: str
     variable: str
     items: str
     body: CmdNode
@@ -295,7 +294,7 @@ class Parser:
                 break
         word = self._word()
         left = right = ""
-        if word in ("exist", "defined", "errorlevel", "cmdextversion"):
+        if word in ("exist", "defined", "errorlevel"):
             kind = word
             self.at += len(word)
             left = self._operand()
@@ -347,15 +346,14 @@ class Parser:
 
     def _for(self) -> For:
         self.at += 3
-        kind = options = ""
+        kind = ""
         self._skip(_DELIMITERS)
         while self._peek() == "/":
             kind = self._peek(2)[1:].lower()
+            if kind != "l":
+                raise CmdSyntaxError(f"/{kind} was unexpected at this time.")
             self.at += 2
             self._skip(_DELIMITERS)
-            if kind in "fr" and self._peek() != "%":
-                options = self._argument()
-                self._skip(_DELIMITERS)
         if self._peek() != "%":
             raise CmdSyntaxError(f"{self._argument()} was unexpected at this time.")
         self._skip("%")
@@ -375,7 +373,7 @@ class Parser:
         if self._word() != "do":
             raise CmdSyntaxError("The syntax of the command is incorrect.")
         self.at += 2
-        return For(kind, options, variable, items, self._command_with_operators())
+        return For(kind, variable, items, self._command_with_operators())
 
     def _closing_parenthesis(self) -> int:
         quote = ""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-import random
 import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from winready_sandbox.machine import commandline, executables, paths
 from winready_sandbox.machine.environment import Environment
 from winready_sandbox.machine.errors import ExecError, FileError
 from winready_sandbox.machine.process import Exit, Process
+from winready_sandbox.programs import record
 from winready_sandbox.programs.cmd import builtins, expand
-from winready_sandbox.programs.cmd.flow import Goto, LeaveBatch, Streams
-from winready_sandbox.programs.cmd.lines import label_position, logical_line, split_name
-from winready_sandbox.programs.cmd.loops import Counting, fields
+from winready_sandbox.programs.cmd.flow import Streams, split_name
+from winready_sandbox.programs.cmd.loops import Counting
 from winready_sandbox.programs.cmd.parser import (
     Block,
     Chain,
@@ -29,7 +27,7 @@ from winready_sandbox.programs.cmd.parser import (
     Parser,
     Redirect,
 )
-from winready_sandbox.programs.output import Collector, FileWriter, NullWriter, filled
+from winready_sandbox.programs.output import FileWriter, NullWriter, filled
 from winready_sandbox.programs.pacing import Pace
 from winready_sandbox.streams import Pipe
 
@@ -46,12 +44,7 @@ class Shell:
     cwd: str
     errorlevel: int = 0
     echo: bool = True
-    delayed: bool = False
-    batch: list[str] | None = None
-    """The arguments of the running batch file."""
     loop: dict[str, str] = field(default_factory=dict)
-    directories: list[str] = field(default_factory=list)
-    saved: list[tuple[Environment, bool]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.process)
@@ -63,11 +56,6 @@ class Shell:
         computed: dict[str, Callable[[], str]] = {
             "CD": lambda: self.cwd,
             "ERRORLEVEL": lambda: str(self.errorlevel),
-            "RANDOM": lambda: str(random.randrange(32768)),
-            "DATE": lambda: time.strftime("%a %m/%d/%Y"),
-            "TIME": lambda: time.strftime("%H:%M:%S.00"),
-            "CMDCMDLINE": lambda: self.process.command_line,
-            "CMDEXTVERSION": lambda: "2",
         }
         answer = computed.get(name.upper())
         return answer() if answer else None
@@ -78,7 +66,7 @@ class Shell:
 
     async def line(self, text: str, streams: Streams) -> int:
         """Run one line (or one parenthesised group of lines)."""
-        expanded = expand.percent(text, self.variable, self.batch)
+        expanded = expand.percent(text, self.variable)
         try:
             node = Parser(expanded).parse()
         except CmdSyntaxError as error:
@@ -132,7 +120,7 @@ class Shell:
         async def first() -> None:
             try:
                 await self._child().run(node.left, Streams(streams.stdin, between, streams.stderr))
-            except (Exit, LeaveBatch):
+            except Exit:
                 return
             finally:
                 between.close()
@@ -140,7 +128,7 @@ class Shell:
         feeding = asyncio.ensure_future(first())
         try:
             code = await self._child().run(node.right, Streams(between, streams.stdout, streams.stderr))
-        except (Exit, LeaveBatch) as ended:
+        except Exit as ended:
             code = ended.code
         finally:
             between.close()
@@ -150,9 +138,7 @@ class Shell:
         return code
 
     def _child(self) -> Shell:
-        child = Shell(self.process, self.env.copy(), self.cwd, self.errorlevel, self.echo, self.delayed, self.batch)
-        child.loop = dict(self.loop)
-        return child
+        return Shell(self.process, self.env.copy(), self.cwd, self.errorlevel, self.echo, dict(self.loop))
 
     def _redirected(self, redirects: list[Redirect], streams: Streams) -> tuple[Streams, list[Pipe]] | None:
         current = Streams(streams.stdin, streams.stdout, streams.stderr)
@@ -179,7 +165,6 @@ class Shell:
 
     def _open(self, redirect: Redirect, streams: Streams) -> Pipe | None:
         target = expand.loop_variables(redirect.target, self.loop)
-        target = expand.delayed(target, self.variable) if self.delayed else target
         if paths.is_null("windows", target):
             return filled(b"") if redirect.mode == "<" else NullWriter()
         files = self.process.files
@@ -199,9 +184,8 @@ class Shell:
             result = bool(self.matching(left)) if any(c in left for c in "*?") else self._exists(left)
         elif node.kind == "defined":
             result = self.variable(left) is not None
-        elif node.kind in ("errorlevel", "cmdextversion"):
-            level = self.errorlevel if node.kind == "errorlevel" else 2
-            result = level >= int(left) if left.lstrip("-").isdigit() else False
+        elif node.kind == "errorlevel":
+            result = self.errorlevel >= int(left) if left.lstrip("-").isdigit() else False
         else:
             result = self._compare(node.kind, left, right, node.ignore_case)
         return result != node.negated
@@ -241,7 +225,7 @@ class Shell:
 
     async def _for(self, node: For, streams: Streams) -> int:
         code = 0
-        for values in await self._for_items(node, streams):
+        for values in self._for_items(node):
             outer = dict(self.loop)
             self.loop.update(values)
             if self.echo and isinstance(node.body, Command) and not node.body.quiet:
@@ -252,13 +236,11 @@ class Shell:
                 self.loop = outer
         return code
 
-    async def _for_items(self, node: For, streams: Streams) -> list[dict[str, str]] | Counting:
+    def _for_items(self, node: For) -> list[dict[str, str]] | Counting:
         items = expand.loop_variables(node.items, self.loop)
         if node.kind == "l":
             numbers = [int(part) for part in re.split(r"[\s,;]+", items.strip()) if part]
             return Counting(node.variable, *numbers[:3])
-        if node.kind == "f":
-            return await self._for_lines(node, items.strip(), streams)
         words = [word.strip() for word in re.findall(r'"[^"]*"|[^\s,;=]+', items)]
         found: list[dict[str, str]] = []
         for word in words:
@@ -266,34 +248,8 @@ class Shell:
             found += [{node.variable: name} for name in names]
         return found
 
-    async def _for_lines(self, node: For, items: str, streams: Streams) -> list[dict[str, str]]:
-        options = dict(re.findall(r"(\w+)=([^\s\"]*)", node.options))
-        use_back = "usebackq" in node.options.lower()
-        if items.startswith("'" if not use_back else "`"):
-            collected = Collector()
-            await self._child().line(items[1:-1], Streams(streams.stdin, collected, streams.stderr))
-            text = collected.text()
-        elif items.startswith('"') and not use_back:
-            text = items.strip('"')
-        else:
-            try:
-                text = self.process.files.read(items.strip('"'), self.cwd, who=self.process.identity).decode(
-                    errors="replace"
-                )
-            except FileError:
-                streams.err(f"The system cannot find the file {items}.\n")
-                return []
-        delimiters = options.get("delims", " \t") if "delims=" in node.options else " \t"
-        tokens = options.get("tokens", "1")
-        skip = int(options.get("skip", "0"))
-        lines = text.replace("\r\n", "\n").split("\n")[skip:]
-        wanted = [line for line in lines if line and not line.startswith(options.get("eol", ";"))]
-        rows = [fields(line, node.variable, tokens, delimiters) for line in wanted]
-        return [row for row in rows if row]
-
     def _text(self, text: str) -> str:
-        text = expand.loop_variables(text, self.loop)
-        return expand.delayed(text, self.variable) if self.delayed else text
+        return expand.loop_variables(text, self.loop)
 
     async def _simple(self, command: Command, streams: Streams) -> int:
         text = self._text(command.text).lstrip(" \t,;=")
@@ -301,7 +257,8 @@ class Shell:
             return 0
         builtin = builtins.find(text)
         if builtin is not None:
-            function, rest = builtin
+            name, function, rest = builtin
+            record.note(self.process, "cmd", name, record.switches(rest.split()))
             code = await function(self, rest, streams)
             if code is not None:
                 self.errorlevel = code
@@ -325,10 +282,7 @@ class Shell:
                 f"'{name}' is not recognized as an internal or external command,\noperable program or batch file.\n"
             )
             self.errorlevel = NOT_RECOGNIZED
-            return 1 if self.batch is None else NOT_RECOGNIZED
-        if found.lower().endswith((".bat", ".cmd")):
-            self.errorlevel = await self.run_batch(found, commandline.split(rest), streams)
-            return self.errorlevel
+            return 1
         try:
             child = self.process.spawn(
                 [name, *commandline.split(rest)],
@@ -351,30 +305,3 @@ class Shell:
         if name.startswith(("./", "../")):
             return None
         return executables.find_for_shell(self.process.files, name, self.cwd, self.env)
-
-    async def run_batch(self, path: str, arguments: Sequence[str], streams: Streams) -> int:
-        """Run a batch file."""
-        text = self.process.files.read(path, who=self.process.identity).decode(errors="replace")
-        lines = text.replace("\r\n", "\n").split("\n")
-        outer, self.batch = self.batch, [path, *arguments]
-        at = 0
-        try:
-            while at < len(lines):
-                await self.pace.step()
-                logical, at = logical_line(lines, at)
-                if logical.lstrip().startswith(":"):
-                    continue
-                if self.echo and logical.strip() and not logical.lstrip().startswith("@"):
-                    streams.out(f"\n{self.cwd}>{expand.percent(logical, self.variable, self.batch)} \n")
-                try:
-                    await self.line(logical, streams)
-                except Goto as jump:
-                    at = label_position(lines, jump.label)
-                    if at < 0:
-                        streams.err(f"The system cannot find the batch label specified - {jump.label}\n")
-                        return 1
-        except LeaveBatch as left:
-            return left.code
-        finally:
-            self.batch = outer
-        return self.errorlevel

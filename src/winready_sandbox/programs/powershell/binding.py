@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from winready_sandbox.programs.powershell.syntax import Command, Variable
@@ -12,9 +12,7 @@ from winready_sandbox.programs.powershell.values import Hash, PowerShellError, t
 if TYPE_CHECKING:
     from winready_sandbox.programs.powershell.session import Session
 
-_COMMON = ("ErrorAction", "WarningAction", "ErrorVariable", "OutVariable", "OutBuffer")
-_COMMON_SWITCHES = ("Verbose", "Debug", "Confirm", "WhatIf")
-_COMMON_ALIASES = {"ea": "erroraction", "ev": "errorvariable", "wa": "warningaction"}
+_COMMON = ("ErrorAction",)
 
 
 @dataclass
@@ -76,14 +74,12 @@ class Cmdlet:
     """Only Windows PowerShell has it."""
     host_only: bool = False
     """Only nodes have it, not container images."""
-    aliases: dict[str, str] = field(default_factory=dict)
 
     def resolve(self, name: str) -> tuple[str, bool]:
         """The full name of a parameter, and whether it is a switch."""
         wanted = name.lower()
-        wanted = _COMMON_ALIASES.get(wanted, self.aliases.get(wanted, wanted))
         valued = (*self.parameters, *self.named_only)
-        for group, is_switch in ((valued, False), (self.switches, True), (_COMMON, False), (_COMMON_SWITCHES, True)):
+        for group, is_switch in ((valued, False), (self.switches, True), (_COMMON, False)):
             exact = [each for each in group if each.lower() == wanted]
             found = exact or [each for each in group if each.lower().startswith(wanted)]
             if found:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os.path
 import re
 from typing import TYPE_CHECKING, Any
 
+from winready_sandbox.programs import record
 from winready_sandbox.programs.powershell import members, operators, statics
 from winready_sandbox.programs.powershell.syntax import (
     Argument,
@@ -29,13 +29,12 @@ from winready_sandbox.programs.powershell.syntax import (
     Value,
     Variable,
 )
-from winready_sandbox.programs.powershell.types import cast, version
+from winready_sandbox.programs.powershell.types import cast, plain_name, version
 from winready_sandbox.programs.powershell.values import (
     Hash,
     NetArray,
     PowerShellError,
     PSObject,
-    as_list,
     to_number,
     to_text,
     truth,
@@ -119,13 +118,18 @@ class Evaluator:
         if isinstance(node, Cast) and node.type == "ref" and isinstance(node.value, Variable):
             return Reference(self.session, node.value.name)
         if isinstance(node, Cast):
+            self._note("type", plain_name(node.type))
             return cast(node.type, await self.value(node.value))
         return await self._compound(node)
+
+    def _note(self, kind: str, name: str) -> None:
+        record.note(self.session.process, kind, name)
 
     async def _compound(self, node: Member | Call | Index | Unary | Binary | Step) -> Any:
         if isinstance(node, Binary):
             return await self._binary(node)
         if isinstance(node, Unary):
+            self._note("operator", node.operator)
             return self._unary(node.operator, await self.value(node.value))
         if isinstance(node, Step):
             old = to_number(await self.value(node.target))
@@ -136,42 +140,26 @@ class Evaluator:
         name = to_text(await self.value(node.name))
         arguments = [await self.value(each) for each in node.arguments] if isinstance(node, Call) else None
         if isinstance(node.target, TypeLiteral):
-            return await statics.static(self.session, node.target.name, name, arguments)
+            self._note("static", f"{plain_name(node.target.name)}::{name.lower()}")
+            return statics.static(self.session, node.target.name, name, arguments or [])
         target = await self.value(node.target)
         if arguments is None:
             return members.get(target, name)
-        if isinstance(target, ScriptBlock) and name.lower() in ("invoke", "invokereturnasis"):
-            found: list[Any] = []
-            await self.session.invoke(target, arguments, found.append)
-            return found
-        result = members.call(target, name, arguments)
-        return await result if hasattr(result, "__await__") else result
+        self._note("method", name.lower())
+        return members.call(target, name, arguments)
 
     async def _binary(self, node: Binary) -> Any:
-        if node.operator in ("and", "or", "xor"):
+        self._note("operator", node.operator)
+        if node.operator in ("and", "or"):
             left = truth(await self.value(node.left))
-            if (node.operator == "and" and not left) or (node.operator == "or" and left):
-                return left
-            right = truth(await self.value(node.right))
-            return left != right if node.operator == "xor" else right
+            return left if left == (node.operator == "or") else truth(await self.value(node.right))
         left_value, right_value = await self.value(node.left), await self.value(node.right)
-        if node.operator == "as":
-            try:
-                return cast(to_text(right_value), left_value)
-            except PowerShellError:
-                return None
         return operators.binary(node.operator, left_value, right_value, self.remember)
 
     @staticmethod
     def _unary(operator: str, value: Any) -> Any:
         if operator == "not":
             return not truth(value)
-        if operator == "bnot":
-            return ~int(to_number(value))
-        if operator == "split":
-            return to_text(value).split()
-        if operator == "join":
-            return "".join(to_text(item) for item in as_list(value))
         return -to_number(value) if operator == "-" else to_number(value)
 
     @staticmethod
@@ -249,18 +237,9 @@ class Evaluator:
             )
         automatic: dict[str, Any] = {
             "lastexitcode": session.last_native,
-            "pid": session.process.pid,
-            "pwd": PSObject(
-                "System.Management.Automation.PathInfo", {"Path": session.cwd}, shown=("Path",), text=session.cwd
-            ),
-            "home": session.process.env.get("USERPROFILE"),
             "error": session.errors,
-            "pshome": os.path.dirname(session.process.path.replace("\\", "/")).replace("/", "\\"),
-            "iswindows": None if session.desktop else True,
-            "islinux": None if session.desktop else False,
             "erroractionpreference": "Continue",
             "progresspreference": "Continue",
-            "host": PSObject("System.Management.Automation.Internal.Host.InternalHost", {"Name": "ConsoleHost"}),
         }
         return automatic.get(name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from winready_sandbox.programs.powershell.operators import FAMILIES
 from winready_sandbox.programs.powershell.reader import NUMBER, Reader, number
 from winready_sandbox.programs.powershell.syntax import (
     ArrayLiteral,
@@ -25,14 +26,10 @@ from winready_sandbox.programs.powershell.syntax import (
     Unary,
 )
 
-_COMPARISON = re.split(
-    " ", "eq ne gt ge lt le like notlike match notmatch contains notcontains in notin replace split join is isnot as f"
-)
+_LOGIC = ("and", "or")
+_COMPARISON = (*FAMILIES["comparison"], *FAMILIES["matching"])
 _OPERATOR = re.compile(r"-([A-Za-z]+)(?![\w-])")
 _TYPE = re.compile(r"\[\s*([A-Za-z_][\w.]*(?:\[\])?(?:\[[\w.,\s]+\])?)\s*\]")
-_CASE = re.compile(
-    r"^[ic](?=eq|ne|gt|ge|lt|le|like|notlike|match|notmatch|contains|notcontains|in|notin|replace|split)"
-)
 
 
 class ExpressionParser(Reader):
@@ -59,11 +56,11 @@ class ExpressionParser(Reader):
         self.blanks()
         match = _OPERATOR.match(self.text, self.at)
         name = match[1].lower() if match else ""
-        plain = _CASE.sub("", name)
-        if match and (name in allowed or plain in allowed):
+        name = name if name in allowed else name.removeprefix("i")
+        if match and name in allowed:
             self.at = match.end()
             self.blanks(lines=True)
-            return name if name.startswith("c") and plain != name else plain if plain in allowed else name
+            return name
         self.at = mark
         return ""
 
@@ -86,20 +83,14 @@ class ExpressionParser(Reader):
         return ""
 
     def _logical(self) -> Expression:
-        left = self._bitwise()
-        while operator := self._word_operator(("and", "or", "xor")):
-            left = Binary(operator, left, self._bitwise())
-        return left
-
-    def _bitwise(self) -> Expression:
         left = self._comparison()
-        while operator := self._word_operator(("band", "bor", "bxor", "shl", "shr")):
+        while operator := self._word_operator(_LOGIC):
             left = Binary(operator, left, self._comparison())
         return left
 
     def _comparison(self) -> Expression:
         left = self._additive()
-        while operator := self._word_operator(tuple(_COMPARISON)):
+        while operator := self._word_operator(_COMPARISON):
             left = Binary(operator, left, self._additive())
         return left
 
@@ -148,9 +139,9 @@ class ExpressionParser(Reader):
             self.at += 1
             return ArrayLiteral([self.single()])
         match = _OPERATOR.match(self.text, self.at)
-        if match and match[1].lower() in ("not", "bnot", "split", "join"):
+        if match and match[1].lower() == "not":
             self.at = match.end()
-            return Unary(match[1].lower(), self.single())
+            return Unary("not", self.single())
         if char in ("-", "+") and not (match and not NUMBER.match(self.text, self.at + 1)):
             self.at += 1
             return Unary(char, self.single())
@@ -220,7 +211,7 @@ class ExpressionParser(Reader):
         left = self.single()
         while True:
             operator = self._symbol(("+", "-", "*", "/", "%", ".."))
-            operator = operator or self._word_operator((*_COMPARISON, "and", "or", "band", "bor"))
+            operator = operator or self._word_operator((*_COMPARISON, *_LOGIC))
             if not operator:
                 return left
             left = Binary(operator, left, self.single())

@@ -119,7 +119,7 @@ async def _run(session: Session, text: str, arguments: list[str], *, is_file: bo
         session.show_error(failure.message, failure.identifier, source=source, kind=failure.kind)
         return 1
     finally:
-        for _, task, _ in session.jobs:
+        for _, task in session.jobs:
             task.cancel()
     return 0 if session.succeeded or is_file else 1
 

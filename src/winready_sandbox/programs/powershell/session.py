@@ -11,6 +11,7 @@ from typing import Any
 
 from winready_sandbox.machine.errors import FileError, OutOfMemory
 from winready_sandbox.machine.process import Exit, Process
+from winready_sandbox.programs import record
 from winready_sandbox.programs.pacing import Pace
 from winready_sandbox.programs.powershell import display, native
 from winready_sandbox.programs.powershell.binding import Cmdlet, bind
@@ -386,7 +387,11 @@ class Session:
         cmdlet = self.cmdlet(text)
         if cmdlet is not None:
             self.succeeded = True
-            await cmdlet.run(await bind(self, cmdlet, node, inputs, emit))
+            call = await bind(self, cmdlet, node, inputs, emit)
+            record.note(self.process, "cmdlet", cmdlet.name, call.given)
+            if plain in ALIASES:
+                record.note(self.process, "alias", plain)
+            await cmdlet.run(call)
             return
         await native.run(self, text, node, inputs, emit)
 

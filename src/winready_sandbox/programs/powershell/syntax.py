@@ -58,7 +58,6 @@ class HashLiteral:
     """`@{ name = value }`."""
 
     pairs: list[tuple[Expression, Statement]]
-    custom_object: bool = False
 
 
 @dataclass

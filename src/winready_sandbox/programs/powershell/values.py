@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -19,20 +19,18 @@ class PowerShellError(Exception):
 
 
 class PSObject:
-    """An object with named properties (names ignore case) and methods."""
+    """An object with named properties (names ignore case)."""
 
     def __init__(
         self,
         type_name: str,
         properties: dict[str, Any],
-        methods: dict[str, Callable[..., Any]] | None = None,
         *,
         shown: tuple[str, ...] = (),
         text: str | None = None,
     ) -> None:
         self.type_name = type_name
         self.properties = properties
-        self.methods = {name.lower(): method for name, method in (methods or {}).items()}
         self.shown = shown
         """The properties of its default view."""
         self.text = text
@@ -89,20 +87,14 @@ class Hash:
 
 
 class NetArray:
-    """A .NET array of numbers, which costs its size in simulated memory only."""
+    """A .NET array of bytes, which costs its size in simulated memory only."""
 
-    def __init__(self, type_name: str, length: int, item_size: int) -> None:
-        self.type_name = type_name
+    def __init__(self, length: int) -> None:
         self.length = length
-        self.size = length * item_size
         self.items: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return self.length
-
-
-class NetList(list[Any]):
-    """An ArrayList or List[T]: unlike an array, it grows in place."""
 
 
 def to_text(value: Any) -> str:

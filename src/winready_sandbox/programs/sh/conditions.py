@@ -1,9 +1,7 @@
-"""`test`, `[` and `[[`."""
+"""`test` and `[`."""
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from collections.abc import Callable
 
 from winready_sandbox.machine.errors import FileError
@@ -19,13 +17,12 @@ class TestFailure(Exception):
 class Condition:
     """One expression over files, texts and numbers."""
 
-    def __init__(self, words: list[str], files: FileSystem, cwd: str, who: Identity | None, *, double: bool) -> None:
+    def __init__(self, words: list[str], files: FileSystem, cwd: str, who: Identity | None) -> None:
         self.words = words
         self.at = 0
         self.files = files
         self.cwd = cwd
         self.who = who
-        self.double = double
 
     def evaluate(self) -> bool:
         """The whole expression."""
@@ -47,7 +44,7 @@ class Condition:
 
     def _or(self) -> bool:
         result = self._and()
-        while self._peek() in ("-o", "||"):
+        while self._peek() == "-o":
             self.at += 1
             other = self._and()
             result = result or other
@@ -55,7 +52,7 @@ class Condition:
 
     def _and(self) -> bool:
         result = self._not()
-        while self._peek() in ("-a", "&&"):
+        while self._peek() == "-a":
             self.at += 1
             other = self._not()
             result = result and other
@@ -75,7 +72,7 @@ class Condition:
                 raise TestFailure("closing paren expected")
             return result
         operator = self._peek(1)
-        if operator in _BINARY or (self.double and operator in ("=~", "<", ">")):
+        if operator in _BINARY:
             left, name, right = self._next(), self._next(), self._next()
             return self._binary(left, name, right)
         word = self._next()
@@ -84,18 +81,8 @@ class Condition:
         return word != ""
 
     def _binary(self, left: str, name: str, right: str) -> bool:
-        if name in ("=", "=="):
-            return fnmatch.fnmatchcase(left, right) if self.double else left == right
-        if name == "!=":
-            return not (fnmatch.fnmatchcase(left, right) if self.double else left == right)
-        if name == "=~":
-            return re.search(right, left) is not None
-        if name in ("<", ">"):
-            return left < right if name == "<" else left > right
-        if name in ("-nt", "-ot"):
-            one, two = self._node(left), self._node(right)
-            stamps = (one.mtime if one else 0.0, two.mtime if two else 0.0)
-            return stamps[0] > stamps[1] if name == "-nt" else stamps[0] < stamps[1]
+        if name in ("=", "!="):
+            return (left == right) == (name == "=")
         numbers = _number(left), _number(right)
         return _NUMERIC[name](*numbers)
 
@@ -141,4 +128,4 @@ _NUMERIC: dict[str, Callable[[int, int], bool]] = {
     "-gt": lambda left, right: left > right,
     "-ge": lambda left, right: left >= right,
 }
-_BINARY = {"=", "==", "!=", "-nt", "-ot", *_NUMERIC}
+_BINARY = {"=", "!=", *_NUMERIC}

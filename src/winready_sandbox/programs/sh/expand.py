@@ -153,11 +153,7 @@ async def _parameter(shell: Shell, part: Parameter) -> str | list[str]:
             message = await text(shell, word)
             raise ExpansionError(f"{part.name}: {message or 'parameter not set or null'}")
         return value or ""
-    if value is None:
-        if shell.options["u"] and part.name not in "@*#?$!-":
-            raise ExpansionError(f"{part.name}: parameter not set")
-        value = ""
-    return await _edited(shell, value, operator, word)
+    return await _edited(shell, value or "", operator, word)
 
 
 async def _edited(shell: Shell, value: str, operator: str, word: Word) -> str:
@@ -183,7 +179,7 @@ async def _edited(shell: Shell, value: str, operator: str, word: Word) -> str:
 
 def _glob(shell: Shell, pieces: list[Piece]) -> list[str]:
     plain = "".join(piece for piece, _ in pieces)
-    if not any(not quoted and any(char in piece for char in "*?[") for piece, quoted in pieces) or shell.options["f"]:
+    if not any(not quoted and any(char in piece for char in "*?[") for piece, quoted in pieces):
         return [plain]
     wanted = "".join(re.sub(r"([*?\[])", r"[\1]", piece) if quoted else piece for piece, quoted in pieces)
     return _matches(shell, wanted) or [plain]

@@ -7,7 +7,6 @@ import asyncio
 from winready_sandbox.machine.environment import Environment
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Exit, Process
-from winready_sandbox.programs.sh.flow import LoopControl, Return
 from winready_sandbox.programs.sh.parser import Parser
 from winready_sandbox.programs.sh.shell import Handles, Shell
 from winready_sandbox.programs.sh.words import ShellSyntaxError
@@ -24,14 +23,8 @@ async def sh(process: Process) -> int:
         flags = words.pop(0)
         if flags == "--":
             break
-        for letter in flags[1:]:
-            if letter == "c":
-                wants_script = True
-            elif letter == "o" and words:
-                shell.options["e" if words[0] == "errexit" else words[0]] = True
-                words.pop(0)
-            else:
-                shell.options[letter] = True
+        wants_script = wants_script or "c" in flags
+        shell.traces = shell.traces or "x" in flags
     if wants_script:
         if not words:
             process.err(f"{process.argv[0]}: -c requires an argument\n")
@@ -49,10 +42,8 @@ async def sh(process: Process) -> int:
         code = await (
             _interactive(shell, handles) if script is None else shell.script(script, handles, last=wants_script)
         )
-    except (Exit, Return) as ended:
+    except Exit as ended:
         code = ended.code
-    except LoopControl:
-        code = 0
     return await _leave(shell, code, handles)
 
 
@@ -62,7 +53,7 @@ async def _leave(shell: Shell, code: int, handles: Handles) -> int:
         shell.status = code
         try:
             await shell.script(action, handles)
-        except (Exit, Return) as ended:
+        except Exit as ended:
             code = ended.code
     for job in shell.jobs:
         if job.done() and not job.cancelled():

@@ -10,10 +10,10 @@ from winready_sandbox.machine import executables, paths
 from winready_sandbox.machine.environment import Environment
 from winready_sandbox.machine.errors import ExecError, FileError, IsDirectory, NotFound
 from winready_sandbox.machine.process import Exit, Process
+from winready_sandbox.programs import record
 from winready_sandbox.programs.output import Collector, FileWriter, NullWriter, filled
 from winready_sandbox.programs.pacing import Pace
 from winready_sandbox.programs.sh import builtins, expand
-from winready_sandbox.programs.sh.flow import LoopControl, Return
 from winready_sandbox.programs.sh.parser import Parser
 from winready_sandbox.programs.sh.syntax import (
     AndOr,
@@ -47,14 +47,12 @@ class Shell:
     variables: dict[str, str] = field(default_factory=dict)
     """Those that are not exported."""
     functions: dict[str, ShellNode] = field(default_factory=dict)
-    options: dict[str, bool] = field(default_factory=lambda: {"e": False, "u": False, "x": False, "f": False})
+    traces: bool = False
+    """`-x`: commands are shown before they run."""
     status: int = 0
     traps: dict[str, str] = field(default_factory=dict)
     jobs: list[asyncio.Task[int]] = field(default_factory=list)
     last_job: int = 0
-    depth: int = 0
-    """How many conditions we are inside of, where `set -e` does not count."""
-    locals: list[dict[str, str | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.process)
@@ -74,7 +72,6 @@ class Shell:
             "$": str(self.process.pid),
             "#": str(len(self.arguments) - 1),
             "!": str(self.last_job) if self.last_job else "",
-            "-": "".join(letter for letter, on in self.options.items() if on),
             "PWD": self.cwd,
         }.get(name)
         if special is not None:
@@ -97,9 +94,8 @@ class Shell:
             list(self.arguments),
             dict(self.variables),
             dict(self.functions),
-            dict(self.options),
+            self.traces,
             self.status,
-            depth=self.depth,
         )
 
     async def script(self, text: str, handles: Handles, *, last: bool = False) -> int:
@@ -128,7 +124,7 @@ class Shell:
         handles = {0: self._current[0], 1: collected, 2: self._current[2]} if self._current else {}
         try:
             self.status = await child.script(script, handles)
-        except (Exit, Return) as ended:
+        except Exit as ended:
             self.status = ended.code
         return collected.text().replace("\r\n", "\n") if self.process.windows else collected.text()
 
@@ -149,15 +145,9 @@ class Shell:
             return self.status
         if isinstance(node, Simple):
             self.status = await self._simple(node, handles)
-            if self.status and self.options["e"] and not self.depth:
-                raise Exit(self.status)
             return self.status
         if isinstance(node, AndOr):
-            self.depth += 1
-            try:
-                code = await self.run(node.left, handles)
-            finally:
-                self.depth -= 1
+            code = await self.run(node.left, handles)
             return await self.run(node.right, handles) if (code == 0) == (node.operator == "&&") else code
         if isinstance(node, Pipeline):
             return await self._pipeline(node, handles)
@@ -195,36 +185,20 @@ class Shell:
             values = self.arguments[1:] if node.words is None else await expand.fields(self, node.words)
             for value in values:
                 self.set(node.variable, value)
-                try:
-                    code = await self.run(node.body, handles)
-                except LoopControl as control:
-                    if control.passes_on():
-                        raise
-                    if control.ends:
-                        return 0
+                code = await self.run(node.body, handles)
             return code
         while await self._test(node.condition, handles) != node.until:
-            try:
-                code = await self.run(node.body, handles)
-            except LoopControl as control:
-                if control.passes_on():
-                    raise
-                if control.ends:
-                    return 0
+            code = await self.run(node.body, handles)
         return code
 
     async def _test(self, node: ShellNode, handles: Handles) -> bool:
-        self.depth += 1
-        try:
-            return await self.run(node, handles) == 0
-        finally:
-            self.depth -= 1
+        return await self.run(node, handles) == 0
 
     async def _subshell(self, body: ShellNode, handles: Handles) -> int:
         child = self.copy()
         try:
             return await child.run(body, handles)
-        except (Exit, Return) as ended:
+        except Exit as ended:
             return ended.code & 0xFF
 
     async def _pipeline(self, node: Pipeline, handles: Handles) -> int:
@@ -313,7 +287,7 @@ class Shell:
 
     async def _simple(self, node: Simple, handles: Handles, *, replace: bool = False) -> int:
         try:
-            argv = await self._arguments(node)
+            argv = await expand.fields(self, node.words)
             assignments = [(name, await expand.text(self, word)) for name, word in node.assignments]
             redirected, opened = await self.redirect(node.redirects, handles)
         except expand.ExpansionError as error:
@@ -322,7 +296,7 @@ class Shell:
         if redirected is None:
             return 1
         try:
-            if self.options["x"] and argv:
+            if self.traces and argv:
                 handles[2].write(f"+ {' '.join(argv)}\n".encode())
             if not argv:
                 for name, value in assignments:
@@ -334,15 +308,6 @@ class Shell:
             for pipe in opened:
                 pipe.close()
 
-    async def _arguments(self, node: Simple) -> list[str]:
-        if not node.words or await expand.text(self, node.words[0]) != "[[":
-            return await expand.fields(self, node.words)
-        argv: list[str] = []
-        for word in node.words:
-            matches = argv[-1:] in (["=="], ["="], ["!="])
-            argv.append(await (expand.pattern if matches else expand.text)(self, word))
-        return argv
-
     async def execute(
         self, argv: list[str], assignments: dict[str, str], handles: Handles, *, replace: bool = False
     ) -> int:
@@ -352,6 +317,7 @@ class Shell:
             return await self._call(function, argv, handles)
         builtin = builtins.BUILTINS.get(argv[0])
         if builtin is not None:
+            record.note(self.process, "sh", argv[0])
             for name, value in assignments.items():
                 self.set(name, value)
             return await builtin(self, argv, handles)
@@ -363,18 +329,10 @@ class Shell:
 
     async def _call(self, body: ShellNode, argv: list[str], handles: Handles) -> int:
         outer, self.arguments = self.arguments, [self.arguments[0], *argv[1:]]
-        self.locals.append({})
         try:
             return await self.run(body, handles)
-        except Return as returned:
-            return returned.code
         finally:
             self.arguments = outer
-            for name, value in self.locals.pop().items():
-                if value is None:
-                    self.variables.pop(name, None)
-                else:
-                    self.set(name, value)
 
     def find(self, name: str, env: Environment) -> str:
         """The file behind a command's name; raises `ExecError`."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from winready_sandbox.machine.process import Program
-from winready_sandbox.programs.windows import administration, host, network, system, text
+from winready_sandbox.programs.windows import administration, host, network, system
 
 WINDOWS_PROGRAMS: dict[str, Program] = {
-    **text.PROGRAMS,
     **system.PROGRAMS,
     **administration.PROGRAMS,
     **network.PROGRAMS,

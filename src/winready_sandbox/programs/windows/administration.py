@@ -1,4 +1,4 @@
-"""net, sc, reg, icacls, nltest."""
+"""net, reg, icacls, nltest."""
 
 from __future__ import annotations
 
@@ -16,23 +16,11 @@ def _administrator(process: Process) -> bool:
 
 
 async def net(process: Process) -> int:
-    """`net localgroup`, `net user`, `net start`, `net use`."""
+    """`net localgroup`."""
     words = process.argv[1:]
-    action = words[0].lower() if words else ""
-    if action == "localgroup":
+    if words[:1] and words[0].lower() == "localgroup":
         return _local_group(process, words[1:])
-    if action == "user":
-        process.out(f"\r\nUser accounts for \\\\{process.container.computer_name}\r\n\r\n{'-' * 79}\r\n")
-        process.out(f"Administrator            DefaultAccount           Guest\r\n{_DONE}")
-        return 0
-    if action == "start":
-        process.out("These Windows services are started:\r\n\r\n")
-        running = [each.display_name for each in process.container.host.services if each.state == "Running"]
-        process.out("".join(f"   {name}\r\n" for name in sorted(running)) + f"\r\n{_DONE}")
-        return 0
-    if action == "use":
-        return _use(process, words[1:])
-    process.err("The syntax of this command is:\r\n\r\nNET\r\n    [ LOCALGROUP | START | USE | USER ]\r\n")
+    process.err("The syntax of this command is:\r\n\r\nNET\r\n    [ LOCALGROUP ]\r\n")
     return 1
 
 
@@ -69,67 +57,15 @@ def _local_group(process: Process, words: list[str]) -> int:
     return 0
 
 
-def _use(process: Process, words: list[str]) -> int:
-    shares = [word for word in words if word.startswith("\\\\")]
-    if not shares:
-        process.out("New connections will be remembered.\r\n\r\nThere are no entries in the list.\r\n\r\n")
-        return 0
-    try:
-        process.files.list(shares[0], who=process.identity)
-    except FileError as error:
-        process.err(f"System error {error.code} has occurred.\r\n\r\n{error.windows}\r\n\r\n")
-        return 2
-    process.out(_DONE)
-    return 0
-
-
-async def sc(process: Process) -> int:
-    """Ask about services."""
-    words = [word for word in process.argv[1:] if not word.startswith("\\\\")]
-    action = words[0].lower() if words else ""
-    services = process.container.host.services
-    if action in ("query", "queryex", "qc") and len(words) > 1:
-        services = [each for each in services if each.name.lower() == words[1].lower()]
-        if not services:
-            shown = "EnumQueryServicesStatus" if action != "qc" else "OpenService"
-            process.out(f"[SC] {shown}:OpenService FAILED 1060:\r\n\r\n")
-            process.out("The specified service does not exist as an installed service.\r\n\r\n")
-            return 1060
-    elif action not in ("query", "queryex"):
-        process.out("DESCRIPTION:\r\n        SC is a command line program used for communicating with the\r\n")
-        return 1639
-    for each in services:
-        process.out(f"\r\nSERVICE_NAME: {each.name} \r\n")
-        if action == "qc":
-            process.out(f"        BINARY_PATH_NAME   : {each.path}\r\n        SERVICE_START_NAME : {each.account}\r\n")
-            continue
-        number = 4 if each.state == "Running" else 1
-        process.out("        TYPE               : 10  WIN32_OWN_PROCESS  \r\n")
-        process.out(f"        STATE              : {number}  {each.state.upper()} \r\n")
-        process.out("        WIN32_EXIT_CODE    : 0  (0x0)\r\n        SERVICE_EXIT_CODE  : 0  (0x0)\r\n")
-    return 0
-
-
 async def reg(process: Process) -> int:
-    """`reg query` and `reg add`."""
+    """`reg query`."""
     words = process.argv[1:]
-    if len(words) < 2:
+    if len(words) < 2 or words[0].lower() != "query":
         process.err('ERROR: Invalid syntax.\r\nType "REG /?" for usage.\r\n')
         return 1
-    action, path = words[0].lower(), words[1]
-    host = process.container.host
+    path = words[1]
     options = {flag.lower(): value for flag, value in itertools.pairwise(words) if flag.startswith("/")}
-    key = host.registry_key(path)
-    if action == "add":
-        if not _administrator(process):
-            process.err("ERROR: Access is denied.\r\n")
-            return 1
-        key = host.registry.setdefault(path.replace("HKEY_LOCAL_MACHINE", "HKLM"), {}) if key is None else key
-        if "/v" in options:
-            data = options.get("/d", "")
-            key[options["/v"]] = int(data, 0) if options.get("/t", "").upper() == "REG_DWORD" else data
-        process.out("The operation completed successfully.\r\n")
-        return 0
+    key = process.container.host.registry_key(path)
     values = {} if key is None else key
     if "/v" in options:
         values = {name: value for name, value in values.items() if name.lower() == options["/v"].lower()}
@@ -191,7 +127,7 @@ async def nltest(process: Process) -> int:
             return 1355
         process.out(f"{spec.domain}. (1)\r\nThe command completed successfully\r\n")
         return 0
-    if action.startswith(("/query", "/sc_query", "/sc_verify", "/sc_reset", "/dsgetdc")):
+    if action.startswith(("/query", "/sc_verify", "/sc_reset")):
         if spec is None:
             process.err("I_NetLogonControl failed: Status = 1717 0x6b5 RPC_S_UNKNOWN_IF\r\n")
             return 1717
@@ -214,7 +150,6 @@ async def nltest(process: Process) -> int:
 
 PROGRAMS: dict[str, Program] = {
     "net.exe": net,
-    "sc.exe": sc,
     "reg.exe": reg,
     "icacls.exe": icacls,
     "nltest.exe": nltest,

@@ -18,9 +18,6 @@ def _row(name: str, value: str) -> str:
 async def ipconfig(process: Process) -> int:
     """Addresses of this compartment."""
     words = [word.lower().replace("-", "/", 1) for word in process.argv[1:]]
-    if "/flushdns" in words:
-        process.out("\r\nWindows IP Configuration\r\n\r\nSuccessfully flushed the DNS Resolver Cache.\r\n")
-        return 0
     addresses = process.container.endpoint.addresses if process.container.endpoint else []
     endpoint = _endpoint(process)
     servers = list(endpoint.dns.nameservers) if endpoint else []

@@ -1,8 +1,7 @@
-"""Cmdlets on the node itself, for HostProcess containers: host networking, firewall, Defender, local groups."""
+"""Cmdlets on the node itself, for HostProcess containers: host networking, addresses, firewall, Defender."""
 
 from __future__ import annotations
 
-import fnmatch
 import uuid
 
 from winready_sandbox.machine.windows_host import FirewallRule
@@ -85,11 +84,7 @@ async def remove_hns_namespace(call: Invocation) -> None:
     if not _hns_answers(call):
         return
     namespaces = call.session.process.container.machine.windows_host.hns.namespaces
-    given = [
-        each.get("ID") if isinstance(each, PSObject) else each
-        for each in call.items("InputObjects") or as_list(call.get("Id"))
-    ]
-    for identifier in [to_text(each) for each in given]:
+    for identifier in [to_text(each) for each in as_list(call.get("Id"))]:
         found = next((each for each in namespaces if each.lower() == identifier.lower()), None)
         if found is None:
             call.error("Element not found.", "HNS failed with error", "ObjectNotFound")
@@ -126,13 +121,6 @@ async def get_mp_preference(call: Invocation) -> None:
     )
 
 
-async def get_mp_status(call: Invocation) -> None:
-    """Is Microsoft Defender at work?"""
-    running = call.session.process.container.host.defender.running
-    values = {"AMServiceEnabled": running, "AntivirusEnabled": running, "RealTimeProtectionEnabled": running}
-    call.emit(PSObject("MSFT_MpComputerStatus", values))
-
-
 def _rule(rule: FirewallRule) -> PSObject:
     values = {
         "Name": rule.name,
@@ -144,25 +132,6 @@ def _rule(rule: FirewallRule) -> PSObject:
         "LocalPort": rule.local_port,
     }
     return PSObject("MSFT_NetFirewallRule", values)
-
-
-async def get_firewall_rule(call: Invocation) -> None:
-    """Rules of the Windows firewall."""
-    rules = call.session.process.container.host.firewall
-    name = (call.text("DisplayName") or call.text("Name") or "*").lower()
-    by_display = call.get("DisplayName") is not None
-    found = [
-        each for each in rules if fnmatch.fnmatchcase((each.display_name if by_display else each.name).lower(), name)
-    ]
-    if not found and "*" not in name:
-        field = "DisplayName" if by_display else "InstanceID"
-        call.error(
-            f"No MSFT_NetFirewallRule objects found with property '{field}' equal to '{name}'.",
-            "CmdletizationQuery_NotFound",
-            "ObjectNotFound",
-        )
-    for each in found:
-        call.emit(_rule(each))
 
 
 async def new_firewall_rule(call: Invocation) -> None:
@@ -185,56 +154,41 @@ async def new_firewall_rule(call: Invocation) -> None:
 async def remove_firewall_rule(call: Invocation) -> None:
     """Remove rules."""
     rules = call.session.process.container.host.firewall
-    names = [to_text(each.get("Name")) for each in call.inputs or [] if isinstance(each, PSObject)]
-    names += [to_text(each) for each in [*as_list(call.get("Name")), *as_list(call.get("DisplayName"))]]
+    names = [to_text(each) for each in as_list(call.get("Name"))]
     if _may_change(call):
-        rules[:] = [each for each in rules if each.name not in names and each.display_name not in names]
+        rules[:] = [each for each in rules if each.name not in names]
 
 
-async def local_group(call: Invocation) -> None:
-    """Local groups: list, make, remove."""
-    host = call.session.process.container.host
-    name = call.text("Name")
-    if call.name == "Get-LocalGroup":
-        found = [group for group in host.groups if not name or group.lower() == name.lower()]
-        if not found:
-            call.error(f"Group {name} was not found.", "GroupNotFound", "ObjectNotFound")
-        for group in found:
-            call.emit(PSObject("Microsoft.PowerShell.Commands.LocalGroup", {"Name": group, "Description": ""}))
-    elif _may_change(call):
-        if call.name == "New-LocalGroup":
-            host.groups[name] = []
-        elif (true_name := host.group(name)) is not None:
-            del host.groups[true_name]
-        else:
-            call.error(f"Group {name} was not found.", "GroupNotFound", "ObjectNotFound")
+async def get_net_ip_address(call: Invocation) -> None:
+    """Addresses of the node."""
+    endpoint = call.session.process.container.endpoint
+    for address in [*(endpoint.addresses if endpoint else []), "127.0.0.1"]:
+        loopback = address.startswith("127.")
+        values = {
+            "IPAddress": address,
+            "InterfaceIndex": 1 if loopback else 9,
+            "InterfaceAlias": "Loopback Pseudo-Interface 1" if loopback else "Ethernet",
+            "AddressFamily": "IPv6" if ":" in address else "IPv4",
+            "PrefixLength": 8 if loopback else 24,
+        }
+        call.emit(PSObject("MSFT_NetIPAddress", values))
 
-
-_RULE = (
-    "DisplayName",
-    "Direction",
-    "Action",
-    "Protocol",
-    "LocalPort",
-    "Profile",
-    "RemoteAddress",
-    "Program",
-    "IcmpType",
-    "Enabled",
-)
 
 CMDLETS = [
-    Cmdlet("Get-HnsNetwork", get_hns_network, ("Id",), ("Detailed",), host_only=True),
-    Cmdlet("Get-HnsEndpoint", get_hns_endpoint, ("Id",), host_only=True),
-    Cmdlet("Get-HnsNamespace", get_hns_namespace, ("Id",), host_only=True),
-    Cmdlet("Remove-HnsNamespace", remove_hns_namespace, ("InputObjects",), (), ("Id",), host_only=True),
-    Cmdlet("Get-ComputeProcess", get_compute_process, ("Id",), host_only=True),
+    Cmdlet("Get-HnsNetwork", get_hns_network, host_only=True),
+    Cmdlet("Get-HnsEndpoint", get_hns_endpoint, host_only=True),
+    Cmdlet("Get-HnsNamespace", get_hns_namespace, (), (), ("Id",), host_only=True),
+    Cmdlet("Remove-HnsNamespace", remove_hns_namespace, (), (), ("Id",), host_only=True),
+    Cmdlet("Get-ComputeProcess", get_compute_process, host_only=True),
     Cmdlet("Get-MpPreference", get_mp_preference, host_only=True),
-    Cmdlet("Get-MpComputerStatus", get_mp_status, host_only=True),
-    Cmdlet("Get-NetFirewallRule", get_firewall_rule, ("Name",), (), _RULE, host_only=True),
-    Cmdlet("New-NetFirewallRule", new_firewall_rule, ("Name",), (), _RULE, host_only=True),
-    Cmdlet("Remove-NetFirewallRule", remove_firewall_rule, ("Name",), (), ("DisplayName",), host_only=True),
-    Cmdlet("Get-LocalGroup", local_group, ("Name",), desktop_only=True),
-    Cmdlet("New-LocalGroup", local_group, ("Name",), (), ("Description",), desktop_only=True),
-    Cmdlet("Remove-LocalGroup", local_group, ("Name",), desktop_only=True),
+    Cmdlet(
+        "New-NetFirewallRule",
+        new_firewall_rule,
+        (),
+        (),
+        ("Name", "DisplayName", "Direction", "Action", "Protocol", "LocalPort"),
+        host_only=True,
+    ),
+    Cmdlet("Remove-NetFirewallRule", remove_firewall_rule, ("Name",), host_only=True),
+    Cmdlet("Get-NetIPAddress", get_net_ip_address, desktop_only=True),
 ]

@@ -8,12 +8,9 @@ import time
 from typing import Any
 
 from winready_sandbox.clock import wall_time
-from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.machine import PowerRequest
 from winready_sandbox.machine.windows_host import Service
-from winready_sandbox.programs.powershell import native
 from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
-from winready_sandbox.programs.powershell.types import version
 from winready_sandbox.programs.powershell.values import PSObject, as_list, to_number, to_text
 
 _DOMAIN_ROLE = {True: 3, False: 2}
@@ -21,8 +18,7 @@ _DOMAIN_ROLE = {True: 3, False: 2}
 
 async def start_sleep(call: Invocation) -> None:
     """Wait for some cluster seconds."""
-    seconds = float(to_number(call.get("Seconds", 0))) + float(to_number(call.get("Milliseconds", 0))) / 1000
-    await call.session.process.container.clock.sleep(seconds)
+    await call.session.process.container.clock.sleep(float(to_number(call.get("Seconds", 0))))
 
 
 def _process(name: str, pid: int, memory: int) -> PSObject:
@@ -68,11 +64,6 @@ def running(call: Invocation) -> list[PSObject]:
 async def get_process(call: Invocation) -> None:
     """Running processes."""
     processes = running(call)
-    if call.get("Id") is not None:
-        wanted_id = int(to_number(call.get("Id")))
-        for each in [each for each in processes if each.get("Id") == wanted_id]:
-            call.emit(each)
-        return
     for name in [to_text(each) for each in as_list(call.get("Name"))] or ["*"]:
         matching = [each for each in processes if fnmatch.fnmatchcase(to_text(each.get("Name")).lower(), name.lower())]
         if not matching and "*" not in name:
@@ -80,17 +71,6 @@ async def get_process(call: Invocation) -> None:
             call.error(text, "NoProcessFoundForGivenName", "ObjectNotFound")
         for each in matching:
             call.emit(each)
-
-
-async def stop_process(call: Invocation) -> None:
-    """End processes."""
-    container = call.session.process.container
-    numbers = [int(to_number(each)) for each in as_list(call.get("Id"))]
-    numbers += [int(to_number(each.get("Id"))) for each in call.inputs or [] if isinstance(each, PSObject)]
-    for process in list(container.processes.values()):
-        name = process.path.rpartition("\\")[2].lower().removesuffix(".exe")
-        if process.pid in numbers or name in [to_text(each).lower() for each in as_list(call.get("Name"))]:
-            await process.kill(4294967295)
 
 
 def _service(service: Service) -> PSObject:
@@ -115,21 +95,6 @@ async def get_service(call: Invocation) -> None:
             call.error(text, "NoServiceFoundForGivenName", "ObjectNotFound")
         for each in matching:
             call.emit(_service(each))
-
-
-async def control_service(call: Invocation) -> None:
-    """Start, stop or restart services."""
-    who = call.session.process.identity
-    for name in [to_text(each) for each in as_list(call.get("Name"))]:
-        service = call.session.process.container.host.service(name)
-        if service is None:
-            text = f"Cannot find any service with service name '{name}'."
-            call.error(text, "NoServiceFoundForGivenName", "ObjectNotFound")
-        elif who is not None and not who.administrator:
-            text = f"Service '{service.display_name} ({name})' cannot be changed: access is denied."
-            call.error(text, "CouldNotChangeService", "PermissionDenied")
-        else:
-            service.state = "Stopped" if call.name == "Stop-Service" else "Running"
 
 
 def _stamp(moment: float) -> datetime.datetime:
@@ -200,14 +165,6 @@ def instances(call: Invocation, name: str) -> list[dict[str, Any]] | None:
             }
             for each in container.host.services
         ]
-    if name == "win32_process":
-        return [{"ProcessId": each.get("Id"), "Name": f"{each.get('Name')}.exe"} for each in running(call)]
-    if name == "win32_processor":
-        return [
-            {"Name": "Simulated processor", "NumberOfCores": machine.cores, "NumberOfLogicalProcessors": machine.cores}
-        ]
-    if name == "win32_computersystemproduct":
-        return [{"UUID": machine.system_uuid, "Name": "Virtual Machine"}]
     return None
 
 
@@ -233,17 +190,6 @@ async def get_cim_instance(call: Invocation) -> None:
         )
 
 
-async def get_computer_info(call: Invocation) -> None:
-    """A summary of the computer."""
-    system = _operating_system(call)
-    values = {
-        "WindowsProductName": system["Caption"].removeprefix("Microsoft "),
-        "OsBuildNumber": system["BuildNumber"],
-    }
-    values |= {"OsVersion": system["Version"], "CsName": system["CSName"], "OsLastBootUpTime": system["LastBootUpTime"]}
-    call.emit(PSObject("Microsoft.PowerShell.Commands.ComputerInfo", values))
-
-
 async def get_win_event(call: Invocation) -> None:
     """Entries of an event log."""
     machine = call.session.process.container.machine
@@ -267,108 +213,21 @@ async def get_win_event(call: Invocation) -> None:
     call.emit(PSObject("System.Diagnostics.Eventing.Reader.EventLogRecord", values, shown=shown))
 
 
-async def power(call: Invocation) -> None:
-    """Restart or stop the computer."""
+async def restart_computer(call: Invocation) -> None:
+    """Restart the computer."""
     process = call.session.process
     if not process.container.host_process or (process.identity is not None and not process.identity.administrator):
         call.error("Privilege not held.", "PrivilegeNotHeld", "InvalidOperation")
         return
-    process.container.machine.request_power(PowerRequest(call.name == "Restart-Computer", 0))
+    process.container.machine.request_power(PowerRequest(True, 0))
 
-
-async def get_command(call: Invocation) -> None:
-    """Which command a name means."""
-    for name in [to_text(each) for each in as_list(call.get("Name"))]:
-        cmdlet = call.session.cmdlet(name)
-        path = native.find(call.session, name)
-        if cmdlet is not None:
-            call.emit(
-                PSObject(
-                    "System.Management.Automation.CmdletInfo",
-                    {"CommandType": "Cmdlet", "Name": cmdlet.name, "Source": ""},
-                )
-            )
-        elif path is not None:
-            base = path.rpartition("\\")[2]
-            call.emit(
-                PSObject(
-                    "System.Management.Automation.ApplicationInfo",
-                    {"CommandType": "Application", "Name": base, "Source": path},
-                )
-            )
-        else:
-            call.error(native.not_recognized(name), "CommandNotFoundException", "ObjectNotFound")
-
-
-async def get_acl(call: Invocation) -> None:
-    """The access list of a file."""
-    path = call.text("Path")
-    try:
-        place = call.session.process.files.find(path, call.session.cwd)
-    except FileError:
-        place = None
-    if place is None or place.node is None:
-        call.error(
-            f"Cannot find path '{path}' because it does not exist.", "GetAcl_PathNotFound_Exception", "ObjectNotFound"
-        )
-        return
-    rights = {"r": 0x1200A9, "rd": 0x1200A9, "rwd": 0x1F01FF, "rw": 0x1301BF}
-    access = []
-    for group, letters in place.acl.items():
-        prefix = "NT AUTHORITY" if group in ("SYSTEM", "Authenticated Users") else "BUILTIN"
-        name = f"{prefix}\\{group}"
-        identity = PSObject("System.Security.Principal.NTAccount", {"Value": name}, text=name)
-        allowed = PSObject(
-            "System.Security.AccessControl.FileSystemRights", {"value__": rights.get(letters, 0)}, text="FullControl"
-        )
-        values = {"FileSystemRights": allowed, "AccessControlType": "Allow", "IdentityReference": identity}
-        access.append(PSObject("System.Security.AccessControl.FileSystemAccessRule", values))
-    owner = "BUILTIN\\Administrators"
-    values = {"Path": path, "Owner": owner, "Group": "NT AUTHORITY\\SYSTEM", "Access": access}
-    call.emit(PSObject("System.Security.AccessControl.FileSecurity", values, shown=("Path", "Owner", "Group")))
-
-
-async def get_host(call: Invocation) -> None:
-    """This PowerShell."""
-    call.emit(
-        PSObject(
-            "System.Management.Automation.Internal.Host.InternalHost",
-            {"Name": "ConsoleHost", "Version": version(call.session.product)},
-        )
-    )
-
-
-_CIM = ("Filter", "Namespace", "Property", "ComputerName", "Query")
 
 CMDLETS = [
-    Cmdlet(
-        "Start-Sleep",
-        start_sleep,
-        ("Seconds",),
-        (),
-        ("Milliseconds",),
-        aliases={"m": "milliseconds", "ms": "milliseconds"},
-    ),
-    Cmdlet("Get-Process", get_process, ("Name",), (), ("Id",)),
-    Cmdlet("Stop-Process", stop_process, ("Id",), ("Force", "PassThru"), ("Name",)),
-    Cmdlet("Get-Service", get_service, ("Name",), (), ("DisplayName",)),
-    Cmdlet("Start-Service", control_service, ("Name",), ("PassThru",)),
-    Cmdlet("Stop-Service", control_service, ("Name",), ("Force", "PassThru")),
-    Cmdlet("Restart-Service", control_service, ("Name",), ("Force", "PassThru")),
-    Cmdlet("Get-CimInstance", get_cim_instance, ("ClassName",), (), _CIM),
-    Cmdlet("Get-WmiObject", get_cim_instance, ("Class",), (), _CIM, desktop_only=True),
-    Cmdlet("Get-ComputerInfo", get_computer_info, ("Property",)),
-    Cmdlet(
-        "Get-WinEvent",
-        get_win_event,
-        ("LogName",),
-        (),
-        ("MaxEvents", "FilterHashtable", "ProviderName"),
-        desktop_only=True,
-    ),
-    Cmdlet("Restart-Computer", power, ("ComputerName",), ("Force", "Wait")),
-    Cmdlet("Stop-Computer", power, ("ComputerName",), ("Force",)),
-    Cmdlet("Get-Command", get_command, ("Name",), ("All",), ("CommandType", "Module")),
-    Cmdlet("Get-Acl", get_acl, ("Path",)),
-    Cmdlet("Get-Host", get_host),
+    Cmdlet("Start-Sleep", start_sleep, ("Seconds",)),
+    Cmdlet("Get-Process", get_process, ("Name",)),
+    Cmdlet("Get-Service", get_service, ("Name",)),
+    Cmdlet("Get-CimInstance", get_cim_instance, ("ClassName",), (), ("Filter",)),
+    Cmdlet("Get-WmiObject", get_cim_instance, ("Class",), desktop_only=True),
+    Cmdlet("Get-WinEvent", get_win_event, (), (), ("LogName", "MaxEvents"), desktop_only=True),
+    Cmdlet("Restart-Computer", restart_computer, (), ("Force",)),
 ]
