@@ -3,7 +3,8 @@
 
 The nodes run under a real control plane. All ``[sig-windows]`` specs are run, and the generic specs that our mapping
 uses, steered to Windows. Outcomes are measured, always; reasons for what does not pass are kept here, by spec. A spec
-that does not pass for no known reason makes the exit code 1, and so does a reason that is no longer needed.
+that does not pass for no known reason makes the exit code 1, and so does a reason that is no longer needed. What the
+specs execute in containers is recorded: the simulated programs need a reason to be there, and this is one.
 
     fidelity.py --output docs/sandbox-fidelity.md        the whole table, in about half an hour
     fidelity.py --only 'HostProcess'                     a part of it, on the terminal
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import os
 import re
 import signal
 import sys
@@ -38,6 +41,7 @@ from winready.upstream.shards import Selected
 from winready.upstream.suite import Order, Result, Suite
 from winready_sandbox.daemon import start
 from winready_sandbox.plan import Plan
+from winready_sandbox.programs import record
 from winready_sandbox.state import Place, ask, stop
 
 PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "e2e.test"]
@@ -132,6 +136,14 @@ is made by `tools/fidelity.py`; change that, not the page.
 
 {generic}
 
+## What they execute
+
+Everything that the specs' containers executed, with the options that it was given. The simulated programs can do this,
+what our own checks execute and what the briefs of checks to come name, and little else. Among it is the question with
+which winready makes every container say what it is (`cmd /c ver`, `uname -s`).
+
+{executed}
+
 ## The clusters
 
 | specs | cluster |
@@ -155,6 +167,35 @@ class Row:
     where: str = ""
     why: str = ""
     unexplained: bool = False
+
+
+@dataclass
+class Use:
+    """How a command was used."""
+
+    options: set[str] = field(default_factory=set)
+    specs: set[str] = field(default_factory=set)
+
+
+def note_uses(uses: dict[str, Use], lines: Iterable[str], results: Iterable[Result]) -> None:
+    """Add what a sandbox recorded; what no spec's namespace executed is the cluster's own business."""
+    owners = {pod.fact.namespace: result.text for result in results for pod in result.pods}
+    for line in lines:
+        seen = json.loads(line)
+        if (text := owners.get(seen["namespace"])) is not None:
+            use = uses.setdefault(f"{seen['kind']} {seen['name']}", Use())
+            use.options.update(seen["options"])
+            use.specs.add(text)
+
+
+def use_table(uses: dict[str, Use]) -> list[str]:
+    """The commands in Markdown."""
+    lines = ["| command | options | specs |", "|---|---|---|"]
+    for command, use in sorted(uses.items()):
+        options = " ".join(f"`{option}`" for option in sorted(use.options))
+        example, more = sorted(use.specs)[0].replace("|", "\\|"), len(use.specs) - 1
+        lines.append(f"| `{command}` | {options} | {example}{f', and {more} more' if more else ''} |")
+    return lines
 
 
 def round_of(text: str, steered: bool) -> str:
@@ -282,7 +323,7 @@ def table(rows: Iterable[Row]) -> list[str]:
     return lines
 
 
-def page(rows: list[Row], binary: Binary, nodes: dict[str, list[Node]]) -> str:
+def page(rows: list[Row], binary: Binary, nodes: dict[str, list[Node]], uses: dict[str, Use]) -> str:
     """The whole document."""
     windows = [each for each in rows if each.group == "windows"]
     generic = [each for each in rows if each.group == "generic"]
@@ -298,12 +339,15 @@ def page(rows: list[Row], binary: Binary, nodes: dict[str, list[Node]]) -> str:
         generic_all=len(generic),
         windows="\n".join(table(windows)),
         generic="\n".join(table(generic)),
+        executed="\n".join(use_table(uses)),
         **{name.replace("-", "_").replace(".", "_"): each.about for name, each in ROUNDS.items()},
     )
 
 
-async def judge(programs: Path, only: str, folder: Path) -> tuple[list[Row], Binary, dict[str, list[Node]]]:
-    """Run everything, round by round."""
+async def judge(
+    programs: Path, only: str, folder: Path, uses: dict[str, Use]
+) -> tuple[list[Row], Binary, dict[str, list[Node]]]:
+    """Run everything, round by round, and note what it uses."""
     binary = await inspect(programs / "e2e.test")
     listing = await list_specs(binary)
     rows = [
@@ -314,8 +358,11 @@ async def judge(programs: Path, only: str, folder: Path) -> tuple[list[Row], Bin
     nodes: dict[str, list[Node]] = {}
     for name, specs in chosen(listing, binary, only).items():
         if specs:
+            recorded = folder / f"{name}.jsonl"
+            os.environ[record.VARIABLE] = str(recorded)
             results, nodes[name] = await run_round(ROUNDS[name], specs, binary, programs, folder)
             rows += [row(result, ROUNDS[name].steered) for result in results.values()]
+            note_uses(uses, recorded.read_text(encoding="utf-8").splitlines(), results.values())
     return rows, binary, nodes
 
 
@@ -337,8 +384,11 @@ def main() -> int:
     for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(130))
     with tempfile.TemporaryDirectory(prefix="fidelity-") as temporary:
-        rows, binary, nodes = asyncio.run(judge(programs, args.only, args.keep or Path(temporary)))
-    text = page(rows, binary, nodes)
+        folder = args.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        uses: dict[str, Use] = {}
+        rows, binary, nodes = asyncio.run(judge(programs, args.only, folder, uses))
+    text = page(rows, binary, nodes, uses)
     if args.output:
         args.output.write_text(text, encoding="utf-8")
     else:

@@ -80,12 +80,25 @@ def test_the_page_counts_and_escapes() -> None:
         fidelity.Row("windows", HYPERV, "skipped", "", "needs | Hyper-V"),
         fidelity.Row("generic", GENERIC, "passed", "3 on windows"),
     ]
-    page = fidelity.page(rows, BINARY, {})
+    uses = {"cmdlet Get-Content": fidelity.Use({"path"}, {GENERIC, HYBRID})}
+    page = fidelity.page(rows, BINARY, {}, uses)
     assert "**1 of 2** specs of `[sig-windows]` pass" in page
     assert "**1 of 1** generic specs pass" in page
     assert "e2e.test v1.36.3" in page
     assert "| **skipped** |  | needs \\| Hyper-V |" in page
+    assert f"| `cmdlet Get-Content` | `path` | {GENERIC}, and 1 more |" in page
     assert "{" not in page
+
+
+def test_what_a_sandbox_recorded_is_told_by_spec_and_the_clusters_own_pods_are_left_out() -> None:
+    lines = [
+        '{"namespace": "n", "kind": "applet", "name": "ls", "options": ["d"]}',
+        '{"namespace": "n", "kind": "applet", "name": "ls", "options": ["l"]}',
+        '{"namespace": "kube-system", "kind": "program", "name": "coredns", "options": []}',
+    ]
+    uses: dict[str, fidelity.Use] = {}
+    fidelity.note_uses(uses, lines, [result(HYBRID, "passed", systems=("windows",))])
+    assert uses == {"applet ls": fidelity.Use({"d", "l"}, {HYBRID})}
 
 
 def test_the_page_in_the_documentation_is_this_programs_and_explains_everything() -> None:
