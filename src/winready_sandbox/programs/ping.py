@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import NetworkError, TimedOut, Unreachable
 from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 from winready_sandbox.programs import record
 from winready_sandbox.programs.net import addresses, endpoint_of, is_address
 
-WINDOWS_OPTIONS = ("-n", "-w")
+WINDOWS_OPTIONS = ("-n", "-t", "-w")
 LINUX_OPTIONS = ("-c", "-W")
 
 
@@ -25,13 +27,16 @@ def _ttl(endpoint: NetworkEndpoint, address: str) -> int:
 
 
 async def _windows(process: Process) -> int:
-    count, wait, host = 4, 4000, ""
+    count, wait, host, endless = 4, 4000, "", False
     queue = process.argv[1:]
     while queue:
         item = queue.pop(0)
         flag = item.lower().replace("/", "-", 1)
-        if flag in WINDOWS_OPTIONS and queue:
+        if flag in WINDOWS_OPTIONS:
             record.note(process, "program", "ping", [flag])
+        if flag == "-t":
+            endless = True
+        elif flag in WINDOWS_OPTIONS and queue:
             text = queue.pop(0)
             if not text.isdigit():
                 process.out(f"Bad value for option {item}, valid range is from 1 to 4294967295.\r\n")
@@ -56,7 +61,7 @@ async def _windows(process: Process) -> int:
     process.out(f"\r\nPinging {shown} with 32 bytes of data:\r\n")
     times: list[int] = []
     received = 0
-    for number in range(count):
+    for number in itertools.count() if endless else range(count):
         if number:
             await clock.sleep(1.0)
         try:

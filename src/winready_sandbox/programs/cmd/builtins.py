@@ -39,7 +39,15 @@ async def exit_(shell: Shell, rest: str, streams: Streams) -> int | None:
     raise Exit(int(number[0]) if number and re.fullmatch(r"-?\d+", number[0]) else shell.errorlevel)
 
 
-BUILTINS: dict[str, Builtin] = {"echo": echo, "ver": ver, "exit": exit_, **FILE_BUILTINS}
+async def pause(shell: Shell, rest: str, streams: Streams) -> int | None:
+    """Wait for a key."""
+    streams.out("Press any key to continue . . . ")
+    await streams.stdin.read(1)
+    streams.out("\n")
+    return None
+
+
+BUILTINS: dict[str, Builtin] = {"echo": echo, "ver": ver, "exit": exit_, "pause": pause, **FILE_BUILTINS}
 
 
 def find(text: str) -> tuple[str, Builtin, str] | None:
