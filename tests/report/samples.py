@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -192,6 +192,12 @@ def run_events(
         events.CleanedUp(at_s=9.0, leftovers=[], seconds=1.0),
         events.RunFinished(at_s=9.0, verdict=judge(STANDARD, results, judged), windows_pods=4),
     ]
+
+
+def judged(happened: Sequence[events.AnyEvent], count: int) -> int:
+    """How many events lead up to that many outcomes."""
+    ends = [number for number, event in enumerate(happened, 1) if isinstance(event, events.RequirementFinished)]
+    return ends[count - 1]
 
 
 def make_record(**given: Any) -> Record:

@@ -161,8 +161,9 @@ def test_a_damaged_record_is_said_and_the_journal_tells_the_run(tmp_path: Path, 
 def test_a_run_that_was_cut_off_is_told_as_far_as_it_came(tmp_path: Path) -> None:
     folder = samples.write_run(tmp_path, ids=[DNS, samples.CORE[0]])
     (folder / "run.json").unlink()
+    cut = samples.judged(record.read_events(folder), 1)
     lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "journal.jsonl").write_bytes(b"".join(lines[:6]) + lines[6][:40])
+    (folder / "journal.jsonl").write_bytes(b"".join(lines[:cut]) + lines[cut][:40])
     result = told(tmp_path, folder.name)
     assert result.exit_code == 0
     assert f"run {folder.name} was cut off" in result.stderr
