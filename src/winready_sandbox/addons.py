@@ -31,9 +31,32 @@ def objects(*, version: str, domain: str = "cluster.local", dns: str = "10.96.0.
     return list(yaml.load_all(Template(text).substitute(version=version, domain=domain, dns=dns), yaml.CSafeLoader))
 
 
-async def install(client: ApiClient, *, version: str, domain: str = "cluster.local", dns: str = "10.96.0.10") -> None:
-    """Create what is not there yet."""
-    for obj in objects(version=version, domain=domain, dns=dns):
+async def cache_dns_on_nodes(client: ApiClient, *, dns: str = "10.96.0.10") -> None:
+    """NodeLocal DNSCache on Linux nodes, as kube-proxy in IPVS mode needs it: at its own address alone."""
+    text = resources.files("winready_sandbox").joinpath("node_local_dns.yaml").read_text("utf-8")
+    await _create(client, list(yaml.load_all(Template(text).substitute(dns=dns), yaml.CSafeLoader)))
+
+
+async def install(
+    client: ApiClient,
+    *,
+    version: str,
+    domain: str = "cluster.local",
+    dns: str = "10.96.0.10",
+    host_process: bool = True,
+) -> None:
+    """Create what is not there yet. Without HostProcess pods, the agents of Windows nodes are services of Windows."""
+    wanted = objects(version=version, domain=domain, dns=dns)
+    await _create(client, [obj for obj in wanted if host_process or not _on_windows_hosts(obj)])
+
+
+def _on_windows_hosts(obj: dict[str, Any]) -> bool:
+    security = obj.get("spec", {}).get("template", {}).get("spec", {}).get("securityContext") or {}
+    return bool((security.get("windowsOptions") or {}).get("hostProcess"))
+
+
+async def _create(client: ApiClient, wanted: list[dict[str, Any]]) -> None:
+    for obj in wanted:
         try:
             await client.create(_PLURALS[obj["kind"]], obj, obj["metadata"]["namespace"])
         except Conflict:

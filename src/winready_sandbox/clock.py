@@ -16,6 +16,8 @@ MAX_SPEED = 100.0
 
 HOST_NOISE = 3.0
 """Wall seconds for which a busy host may keep any part of the sandbox waiting."""
+BLINK = 10.0
+"""Cluster seconds that are not worth more patience than this."""
 
 
 def monotonic() -> float:
@@ -53,13 +55,15 @@ class Clock:
         """How many wall seconds that many cluster seconds take."""
         return cluster_seconds / self.speed
 
-    def patience(self, cluster_seconds: float) -> float:
+    def patience(self, cluster_seconds: float, *, within: int = 1) -> float:
         """Wall seconds to wait for an answer that a simulated peer will compute.
 
         At high speeds a few cluster seconds are a blink in which a busy host may not get around to the peer at all;
-        that must not look like a peer that does not answer.
+        that must not look like a peer that does not answer. Who waits for longer is patient for longer, so that waits
+        inside of another end before it; ``within``: so many of them make up the least patience.
         """
-        return max(self.wall(cluster_seconds), HOST_NOISE)
+        noise = HOST_NOISE / within * max(1.0, cluster_seconds / BLINK)
+        return max(self.wall(cluster_seconds), noise)
 
     async def sleep(self, cluster_seconds: float) -> None:
         """Let that many cluster seconds pass."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from winready_sandbox.versions import DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR,
 
 MOST_NODES = 200
 """As many as the simulated addresses leave room for."""
+_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 class PlanError(ValueError):
@@ -46,6 +48,7 @@ class Plan:
     linux: int = 2
     windows: int = 2
     windows_build: str = "20348"
+    """One for all Windows nodes, or several with commas between, which the nodes take in turn."""
     kubernetes: str = ""
     """The version to report; left out, it is the control plane's own."""
     port: int = 0
@@ -58,10 +61,28 @@ class Plan:
     containerd: str = DEFAULT_CONTAINERD
     hyper_v: bool = False
     """Whether Windows nodes can run pods in virtual machines, and a RuntimeClass offers it."""
+    active_directory: bool = False
+    """Whether pods may log on to the simulated domain: credential specs, and the webhook that hands them out."""
     shutdown_grace: float = 0.0
     """Seconds of graceful node shutdown; 0 = a reboot ends pods without notice."""
     shutdown_grace_critical: float = 0.0
     """The last part of them, which belongs to critical pods."""
+    cluster_domain: str = "cluster.local"
+    """The domain of the cluster's own names."""
+    hides_configuration: bool = False
+    """Whether kubelets keep their configuration to themselves, so that nobody reads the cluster's domain there."""
+    node_local_dns: bool = False
+    """Whether Linux nodes have a DNS cache of their own; it does not exist for Windows, whose pods ask the service."""
+    pod_security: str = "privileged"
+    """The level of namespaces that state none; a real control plane keeps its own."""
+    node_domain: str = ""
+    """What node names end in, such as ``eu-west-1.compute.internal``: clouds name nodes in full."""
+    cores: int = 4
+    """Of every Windows node."""
+    memory: int = 16
+    """Of every Windows node, in GiB."""
+    pull_seconds: float = 0.0
+    """The least that a pull of an image takes on Windows nodes that do not have it yet."""
 
     def __post_init__(self) -> None:
         for label, count in (("--linux", self.linux), ("--windows", self.windows)):
@@ -72,7 +93,8 @@ class Plan:
         if not 0 <= self.port <= 65535:
             raise PlanError(f"--port {self.port}: a port is a number from 1 to 65535; leave it out for a free one")
         try:
-            windows_build(self.windows_build)
+            for build in self.windows_builds:
+                windows_build(build)
         except ValueError as error:
             raise PlanError(f"--windows-build: {error}") from None
         try:
@@ -84,6 +106,8 @@ class Plan:
                 f"--shutdown-grace-critical {self.shutdown_grace_critical:g}: it is a part of --shutdown-grace "
                 f"({self.shutdown_grace:g}), so it cannot be longer"
             )
+        if not re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", self.cluster_domain):
+            raise PlanError(f"--cluster-domain {self.cluster_domain!r}: not a domain; write one such as k8s.example")
         self.minor  # noqa: B018  reading it checks the version
 
     @property
@@ -98,6 +122,11 @@ class Plan:
         raise PlanError(f"--kubernetes {self.kubernetes}: not a version that the sandbox can report; choose {known}")
 
     @property
+    def windows_builds(self) -> list[str]:
+        """The builds that Windows nodes take in turn."""
+        return [text.strip() for text in self.windows_build.split(",")]
+
+    @property
     def pod_networks(self) -> tuple[str, ...]:
         """The ranges that the nodes' own ones are slices of, one for each IP family."""
         return ("10.244.0.0/16", *(("fd00:10:244::/48",) if self.dual_stack else ()))
@@ -110,10 +139,12 @@ class Plan:
     @property
     def nodes(self) -> list[NodePlan]:
         """The nodes, Linux first: addresses of one run look like those of the next."""
-        linux = [NodePlan(f"linux-{n}", "linux", n + 1, "", self.dual_stack) for n in range(1, self.linux + 1)]
+        names = f".{self.node_domain}" if self.node_domain else ""
+        builds = self.windows_builds
+        linux = [NodePlan(f"linux-{n}{names}", "linux", n + 1, "", self.dual_stack) for n in range(1, self.linux + 1)]
         first = self.linux + 1
         windows = [
-            NodePlan(f"windows-{n}", "windows", first + n, self.windows_build, self.dual_stack)
+            NodePlan(f"windows-{n}{names}", "windows", first + n, builds[(n - 1) % len(builds)], self.dual_stack)
             for n in range(1, self.windows + 1)
         ]
         return [*linux, *windows]

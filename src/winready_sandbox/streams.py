@@ -6,38 +6,73 @@ import asyncio
 
 
 class Pipe:
-    """A one-way byte stream; reading returns ``b""`` once it is closed and drained."""
+    """A one-way byte stream; reading returns ``b""`` once it is closed and drained.
+
+    Every simulated program talks through these, in lines mostly: asyncio's reader costs three calls for a line.
+    """
 
     def __init__(self) -> None:
-        self._reader = asyncio.StreamReader(limit=2**24)
+        self._inside = bytearray()
+        self._arrival: asyncio.Future[None] | None = None
         self.closed = False
 
     def write(self, data: bytes) -> None:
         """Append bytes; what is written after closing is lost, as on a broken pipe."""
         if data and not self.closed:
-            self._reader.feed_data(data)
+            self._inside += data
+            self._wake()
 
     def close(self) -> None:
         """No more bytes follow."""
         if not self.closed:
             self.closed = True
-            self._reader.feed_eof()
+            self._wake()
 
     async def read(self, size: int = 65536) -> bytes:
         """Some bytes as soon as there are any."""
-        return await self._reader.read(size)
+        while not self._inside and not self.closed:
+            await self._more()
+        return self._take(size)
 
     async def read_all(self) -> bytes:
         """Everything up to the end."""
-        return await self._reader.read()
+        while not self.closed:
+            await self._more()
+        return self._take(len(self._inside))
 
     async def readline(self) -> bytes:
         """One line with its end, or what is left."""
-        return await self._reader.readline()
+        seen = 0
+        while not (end := self._inside.find(b"\n", seen) + 1) and not self.closed:
+            seen = len(self._inside)
+            await self._more()
+        return self._take(end or len(self._inside))
 
     async def readexactly(self, size: int) -> bytes:
         """Exactly that many bytes; raises ``asyncio.IncompleteReadError`` at an early end."""
-        return await self._reader.readexactly(size)
+        while len(self._inside) < size:
+            if self.closed:
+                raise asyncio.IncompleteReadError(self._take(size), size)
+            await self._more()
+        return self._take(size)
+
+    def _take(self, size: int) -> bytes:
+        data = bytes(self._inside[:size])
+        del self._inside[:size]
+        return data
+
+    async def _more(self) -> None:
+        if self._arrival is not None:
+            raise RuntimeError("somebody else reads from this pipe already")
+        self._arrival = asyncio.get_running_loop().create_future()
+        try:
+            await self._arrival
+        finally:
+            self._arrival = None
+
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
 
 class Connection:

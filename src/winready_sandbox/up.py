@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
-from winready_sandbox import addons, provisioner
+from winready_sandbox import addons, directory, provisioner
 from winready_sandbox.api.identity import ADMIN, MASTERS
-from winready_sandbox.apiclient import Access, ApiClient, NotFound, Transport
+from winready_sandbox.apiclient import Access, ApiClient, ApiFailure, ApiUnreachable, NotFound, Transport
 from winready_sandbox.channel import CommandChannel, CommandError
 from winready_sandbox.clock import Clock
 from winready_sandbox.control_plane.embedded import EmbeddedControlPlane
@@ -22,8 +22,9 @@ from winready_sandbox.egress import Egress, NoRoute
 from winready_sandbox.faults.breaker import Breaker, Broken, CannotBreak
 from winready_sandbox.faults.table import UnknownFault
 from winready_sandbox.kubeconfig import kubeconfig
+from winready_sandbox.machine.builds import HOST_PROCESS_SINCE, containerd_release
 from winready_sandbox.machine.domain import new_domain
-from winready_sandbox.machine.machine import Machine
+from winready_sandbox.machine.machine import GIBIBYTE, Machine
 from winready_sandbox.machine.process import Program
 from winready_sandbox.network.endpoint import NetworkError, Refused, TimedOut
 from winready_sandbox.network.fabric import CLUSTER_DNS, Fabric, bridge
@@ -39,6 +40,7 @@ from winready_sandbox.versions import release
 SETTLE_SECONDS = 300.0
 FILE_SERVER_ADDRESS = "10.250.0.254"
 SMB = 445
+SHUTDOWN_TAINT = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
 DIAL_TIMEOUT = 30.0
 """Cluster seconds that the API server waits for a pod to take a connection."""
 
@@ -46,7 +48,7 @@ DIAL_TIMEOUT = 30.0
 class LazyPrograms(Mapping[str, Program]):
     """Everything that containers can run, loaded when the first one starts: a cluster is ready before that."""
 
-    @cached_property
+    @functools.cached_property
     def _programs(self) -> Mapping[str, Program]:
         from winready_sandbox.programs.catalogue import PROGRAMS
 
@@ -78,7 +80,7 @@ class Sandbox:
             self.control_plane = RealControlPlane(plan, self.egress, self.authority, self.place.control_plane)
         else:
             self.control_plane = EmbeddedControlPlane(plan, self.clock, self.egress, self.authority)
-        self.fabric = Fabric(self.clock)
+        self.fabric = Fabric(self.clock, domain=plan.cluster_domain, node_local_dns=plan.node_local_dns)
         self.domain = new_domain(FILE_SERVER_ADDRESS)
         self.breaker = Breaker({node.name: node.os for node in plan.nodes}, self._defects, self._defects_changed)
         self.channel = CommandChannel(
@@ -167,10 +169,19 @@ class Sandbox:
         await provisioner.install(self._api)
         if self.plan.hyper_v:
             await addons.offer_isolation(self._api)
+        if self.plan.active_directory:
+            await directory.install(self._api, self.domain, webhook=not self.plan.control_plane)
         self._storage = asyncio.create_task(
             provisioner.Provisioner(self._api, self.fleet.folders).keep(), name="provisioner"
         )
-        await addons.install(self._api, version=self.control_plane.version, domain=self.fabric.domain)
+        await addons.install(
+            self._api,
+            version=self.control_plane.version,
+            domain=self.fabric.domain,
+            host_process=containerd_release(self.plan.containerd) >= HOST_PROCESS_SINCE,
+        )
+        if self.plan.node_local_dns:
+            await addons.cache_dns_on_nodes(self._api)
         if self._place is not None:
             self._write_kubeconfig()
             await self.channel.start(self._place.channel)
@@ -211,19 +222,29 @@ class Sandbox:
             version=release(self.plan.minor) if self.plan.kubernetes else self.control_plane.version,
             shutdown_grace=self.plan.shutdown_grace,
             shutdown_grace_critical=self.plan.shutdown_grace_critical,
+            pull_seconds=self.plan.pull_seconds,
+            hides_configuration=self.plan.hides_configuration,
         )
         for node in self.plan.nodes:
+            size: dict[str, int] = {}
+            if node.os == "windows":
+                size = {"cores": self.plan.cores, "memory": self.plan.memory * GIBIBYTE}
             machine = Machine(
                 node.name,
                 node.os,
                 clock=self.clock,
                 programs=programs,
-                build=self.plan.windows_build,
+                build=node.build,
+                **size,
                 containerd=self.plan.containerd,
                 hyper_v=self.plan.hyper_v,
+                kubernetes=settings.version,
                 domain=self.domain if node.os == "windows" else None,
             )
-            self._fleet.add(machine, node.addresses, node.pod_networks, settings)
+            if self.plan.active_directory and node.os == "windows":
+                directory.give_folder(machine.files, self.domain)
+            kubelet = self._fleet.add(machine, node.addresses, node.pod_networks, settings)
+            kubelet.on_boot = functools.partial(self._booted, node.name)
         self._break_at_start()
         await self._fleet.start()
         await self._fleet.registered()
@@ -266,9 +287,27 @@ class Sandbox:
         for name in sorted({item.node for item in changed if item.node}):
             kubelet = self.fleet.kubelets[name]
             await kubelet.heed_defects()
+            await self._taint(name)
             if kubelet.defects.kubelet.does_not_join:
                 with contextlib.suppress(NotFound):
                     await self._api.delete("nodes", name)
+
+    async def _booted(self, node: str) -> None:
+        """What waited for a node's reboot comes into force."""
+        self.breaker.booted(node)
+        await self._taint(node)
+
+    async def _taint(self, node: str) -> None:
+        """A cloud provider taints the node of a machine that is off, and takes the taint away when it is on again."""
+        stays = self.fleet.kubelets[node].defects.kubelet.shutdown_taint
+        try:
+            taints = (await self._api.get("nodes", node))["spec"].get("taints") or []
+            others = [taint for taint in taints if taint["key"] != SHUTDOWN_TAINT["key"]]
+            wanted = [*others, SHUTDOWN_TAINT] if stays else others
+            if len(wanted) != len(taints):
+                await self._api.patch("nodes", node, {"spec": {"taints": wanted or None}})
+        except (ApiFailure, ApiUnreachable):
+            return
 
     def _defects(self, node: str, part: str) -> Any:
         """Where the defects of a part are kept."""
@@ -282,7 +321,7 @@ class Sandbox:
                 return self.fleet.kubelets[node].machine.defects
             case "domain":
                 return self.domain.defects
-            case "api" | "tokens" | "controllers" | "scheduler":
+            case "api" | "tokens" | "controllers" | "scheduler" | "gmsa":
                 return self.control_plane.defects(root, node)
         raise RuntimeError(f"no part is called {part!r}")
 

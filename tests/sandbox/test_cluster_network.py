@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,19 @@ IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 FETCH = ("-g", "-s", "-S", "--connect-timeout", "10", "--max-time", "15")
 
 
+@asynccontextmanager
+async def new_cluster(**more: Any) -> AsyncIterator[Sandbox]:
+    folder = Path(tempfile.mkdtemp(prefix="wr-"))
+    async with Sandbox(Plan(linux=1, windows=1, speed=100, **more), Place("test", folder)) as sandbox:
+        yield sandbox
+    shutil.rmtree(folder)
+
+
 @pytest.fixture
 async def cluster() -> AsyncIterator[Sandbox]:
     """One node of each OS."""
-    folder = Path(tempfile.mkdtemp(prefix="wr-"))
-    async with Sandbox(Plan(linux=1, windows=1, speed=100), Place("test", folder)) as sandbox:
+    async with new_cluster() as sandbox:
         yield sandbox
-    shutil.rmtree(folder)
 
 
 def netexec(name: str, os: str) -> dict[str, Any]:
@@ -95,3 +102,14 @@ async def test_pods_find_services_by_name_and_the_api_server_by_tls(cluster: San
     await eventually(windows, "curl.exe", *FETCH, "--cacert", ca, api, out="ok")
     client.delete("services", "web", "default")
     await eventually(windows, "/agnhost", "connect", "--timeout=1s", f"{vip}:80", code=1)
+
+
+async def test_linux_pods_ask_the_cache_of_their_node_and_windows_pods_the_service() -> None:
+    async with new_cluster(node_local_dns=True, cluster_domain="k8s.example") as cluster:
+        linux, windows = await started(cluster, "lx", "linux"), await started(cluster, "wx", "windows")
+        for pod, server in ((linux, "169.254.20.10"), (windows, "10.96.0.10")):
+            assert (await run(pod, "/agnhost", "dns-server-list")).out.strip() == server
+            for name in ("kubernetes.default.svc.k8s.example.", "registry.k8s.io."):
+                await eventually(pod, "/agnhost", "connect", "--timeout=5s", f"{name}:443", code=0)
+            assert not (await run(pod, "dig", "+short", "kubernetes.default.svc.cluster.local.")).out
+            assert "svc.k8s.example" in (await run(pod, "/agnhost", "dns-suffix")).out

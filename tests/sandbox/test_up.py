@@ -111,3 +111,6 @@ def test_a_runtime_or_grace_that_makes_no_sense_is_refused() -> None:
         Plan(containerd="one")
     with pytest.raises(PlanError, match="it is a part of --shutdown-grace"):
         Plan(shutdown_grace=5, shutdown_grace_critical=10)
+    for nonsense in ("", ".local", "Cluster.Local", "a b"):
+        with pytest.raises(PlanError, match=r"--cluster-domain .*: not a domain"):
+            Plan(cluster_domain=nonsense)

@@ -31,6 +31,7 @@ from winready_sandbox.api.identity import ADMIN, User
 from winready_sandbox.api.objects import Object, fresh, generated_name, ordered, timestamp
 from winready_sandbox.api.paging import Listing, ListOptions
 from winready_sandbox.api.patches.apply import track_update
+from winready_sandbox.api.patches.managers import only_times_differ
 from winready_sandbox.api.resources import Resource, ResourceTable
 from winready_sandbox.api.selectors import FieldClause, field_clauses, label_requirements, predicate
 from winready_sandbox.api.shapes import conform
@@ -92,6 +93,8 @@ class Registry:
     resources: ResourceTable = field(default_factory=ResourceTable)
     store: Store = field(default_factory=Store)
     admission: list[Hook] = field(default_factory=list)
+    validating: list[Hook] = field(default_factory=list)
+    """Asked about what is complete and valid, last of all; they change nothing."""
     actions: dict[tuple[str, str, str], Action] = field(default_factory=dict)
     """What answers a create of (group, plural, subresource) that stores nothing of its own."""
     committed: list[Committed] = field(default_factory=list)
@@ -171,8 +174,11 @@ class Registry:
         if not applied:
             metadata["managedFields"] = _creators(resource, obj, write.manager)
         strategy.prepare_create(resource, obj)
-        self._admit(Admission("CREATE", resource, "", namespace, name, obj, None, write.user, write.dry_run))
+        admission = Admission("CREATE", resource, "", namespace, name, obj, None, write.user, write.dry_run)
+        self._admit(admission)
         self._validate(resource, obj, None)
+        for hook in self.validating:
+            hook(admission)
         obj = ordered(obj)
         if write.dry_run:
             return Entry(key, obj, self.store.version)
@@ -221,7 +227,9 @@ class Registry:
             self._validate(resource, obj, None, ephemeral_containers(obj, old))
         if not applied:
             obj = track_update(old, obj, write.manager, "Update", subresource)
-        return self.put(resource, entry, obj, write) if obj != old else entry
+        if obj == old or (applied and only_times_differ(obj, old)):
+            return entry
+        return self.put(resource, entry, obj, write)
 
     def put(self, resource: Resource, entry: Entry, obj: Object, write: Write, subresource: str | None = None) -> Entry:
         """Store a finished new state; what was only waiting for this state to go is gone with it."""

@@ -31,6 +31,8 @@ LONGEST_SECONDS = 2**32
 WARN_ONLY_SECONDS = 3607
 """What kubelets ask for in a pod's own token; such tokens outlive it by far, for clients that never read them again."""
 EXTENDED_SECONDS = 365 * 24 * 3600
+CLOCK_LEEWAY = 60
+"""Seconds that the API server's clock and the token's may differ, before and after its life."""
 DELETION_LEEWAY = datetime.timedelta(seconds=60)
 BOUND_KINDS = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
 COORDINATE_SIZE = 32
@@ -113,9 +115,9 @@ class TokenIssuer:
         """Whom a token stands for and which of the audiences it is good for; ``TokenError`` says why it is not."""
         claims = self._verified(token)
         now = wall_time()
-        if claims["exp"] < now:
+        if claims["exp"] + CLOCK_LEEWAY < now:
             raise TokenError("service account token has expired")
-        if claims["nbf"] > now + 1:
+        if claims["nbf"] > now + CLOCK_LEEWAY:
             raise TokenError("service account token is not valid yet")
         wanted = audiences or self.audiences
         good_for = [audience for audience in wanted if audience in claims["aud"]]

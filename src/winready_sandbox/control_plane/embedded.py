@@ -6,19 +6,20 @@ import asyncio
 import secrets
 from typing import Any
 
-from winready_sandbox.api import admission
+from winready_sandbox.api import admission, policing
 from winready_sandbox.api.assembly import install_access, new_registry
 from winready_sandbox.api.authn import Authenticator
 from winready_sandbox.api.bootstrap import fill
 from winready_sandbox.api.client import LocalClient
 from winready_sandbox.api.identity import AUTHENTICATED, MASTERS, NODE_PREFIX, NODES, User
 from winready_sandbox.api.kubelet_gateway import KubeletGateway
+from winready_sandbox.api.policing.gmsa import CredentialSpecs
 from winready_sandbox.api.rbac import Authorizer
 from winready_sandbox.api.server import ApiServer
 from winready_sandbox.api.tokens import TokenIssuer
 from winready_sandbox.api.trouble import Trouble
 from winready_sandbox.clock import Clock
-from winready_sandbox.control_plane.protocol import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, SERVICE_IP, port_trouble
+from winready_sandbox.control_plane.protocol import HOST, MACHINE_IP, SANDBOX, SERVICE_IP, port_trouble, server_names
 from winready_sandbox.controllers.controller import Context
 from winready_sandbox.controllers.manager import Manager
 from winready_sandbox.egress import Egress
@@ -41,10 +42,15 @@ class EmbeddedControlPlane:
         self.authority = authority
         self.registry = new_registry(minor)
         admission.install(self.registry, plan.service_networks)
+        self.reviewers = policing.install(self.registry, plan.pod_security)
         self.client = LocalClient(self.registry)
         issuer = self.tokens = TokenIssuer(new_key(), self.client)
         authorizer = Authorizer(self.client)
         self._authenticator = Authenticator(issuer)
+        self.credential_specs = CredentialSpecs(self.registry, authorizer)
+        """What the gMSA webhook answers, in clusters whose configurations ask it."""
+        self.reviewers.services["gmsa-webhook", "gmsa-webhook", "/mutate"] = self.credential_specs.mutate
+        self.reviewers.services["gmsa-webhook", "gmsa-webhook", "/validate"] = self.credential_specs.validate
         install_access(self.registry, self._authenticator, authorizer, issuer)
         identity = authority.client("kube-apiserver-kubelet-client", [MASTERS])
         self._gateway = KubeletGateway(self.client, egress, identity, authorizer=authorizer, minor=minor)
@@ -59,6 +65,7 @@ class EmbeddedControlPlane:
         controllers = LocalClient(self.registry, CONTROLLERS)
         root_ca = authority.certificate.decode()
         self.manager = Manager(Context(controllers, self.registry.resources, clock, root_ca, plan.pod_networks))
+        self._domain = plan.cluster_domain
         self.port = 0
         self.work: asyncio.Task[None] | None = None
         """The controllers; ends only when one of them fails."""
@@ -91,11 +98,12 @@ class EmbeddedControlPlane:
             "tokens": self.tokens.defects,
             "controllers": context.defects,
             "scheduler": context.placement[node],
+            "gmsa": self.credential_specs.defects,
         }[part]
 
     async def start(self, port: int) -> None:
         """Serve the API and start the controllers."""
-        serving = self.authority.server("kube-apiserver", SERVER_NAMES)
+        serving = self.authority.server("kube-apiserver", server_names(self._domain))
         try:
             self.port = await self.server.start(port, server_context(serving, self.authority.certificate), HOST)
         except OSError as error:

@@ -16,18 +16,21 @@ MACHINE_IP = "10.250.0.1"
 """Where pods find the API server's machine in the simulated network."""
 SANDBOX = User("winready:sandbox", (MASTERS,))
 """Who the simulated network and the sandbox itself are to the API."""
-SERVER_NAMES = (
+_NAMES = (
     HOST,
     "::1",
     "localhost",
     "kubernetes",
     "kubernetes.default",
     "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
     SERVICE_IP,
     MACHINE_IP,
 )
-"""Whom its serving certificate is for."""
+
+
+def server_names(domain: str) -> tuple[str, ...]:
+    """Whom the serving certificate of a cluster's API server is for."""
+    return (*_NAMES, f"kubernetes.default.svc.{domain}")
 
 
 class ControlPlane(Protocol):

@@ -34,6 +34,9 @@ ADDED_TOLERATIONS = [
 ]
 ON_HOST_NETWORK = {"key": "node.kubernetes.io/network-unavailable", "operator": "Exists", "effect": "NoSchedule"}
 
+BACKOFF = (1.0, 900.0)
+"""Seconds between two replacements of failed pods on one node: the first pause, and the longest."""
+
 
 class Placement:
     """Where the pods of a set belong."""
@@ -64,6 +67,8 @@ class DaemonSetController(Controller):
 
     def watch(self) -> None:
         """Follow DaemonSets, pods, revisions, and what nodes offer."""
+        self._replaced: dict[tuple[str, str], tuple[float, float]] = {}
+        """How long to wait before the next failed pod of a set on a node is replaced, and since when."""
         self.sets = self.informers.of(self.resource)
         self.sets.add_index("namespace", namespaces)
         self.nodes = self.informers.of("nodes")
@@ -107,6 +112,8 @@ class DaemonSetController(Controller):
     def _serve(self, owner: Object, node: Object, pods: list[Object], placement: Placement, template_hash: str) -> None:
         """One node: its pod if it should have one, no finished ones, none if it should not."""
         failed = [pod for pod in pods if phase(pod) == "Failed" and not deleting(pod)]
+        if failed and not self._may_replace(owner, node):
+            return
         for pod in failed:
             name, node_name = pod["metadata"]["name"], node["metadata"]["name"]
             namespace = owner["metadata"]["namespace"]
@@ -122,6 +129,17 @@ class DaemonSetController(Controller):
             current = [pod for pod in alive if labels_of(pod).get(HASH) == template_hash]
             keep = 2 if _surges(owner) and len(current) < len(alive) else 1
             self._delete(owner, alive[keep:])
+
+    def _may_replace(self, owner: Object, node: Object) -> bool:
+        """Whether a failed pod goes now: a kubelet that refuses the pods of a set would refuse the next one at once."""
+        place, now = (uid_of(owner), node["metadata"]["name"]), self.clock.now()
+        pause, since = self._replaced.get(place, (0.0, 0.0))
+        if now < since + pause:
+            self.queue.add_after(key_of(owner), since + pause - now)
+            return False
+        quiet = now > since + 2 * BACKOFF[1]
+        self._replaced[place] = (BACKOFF[0] if quiet or not pause else min(2 * pause, BACKOFF[1]), now)
+        return True
 
     def _delete(self, owner: Object, pods: list[Object]) -> None:
         for pod in pods:

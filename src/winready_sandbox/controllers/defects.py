@@ -14,6 +14,8 @@ class ControllerDefects:
 
     endpoints_frozen: bool = False
     """EndpointSlices and Endpoints stay as they are, whatever becomes of services and pods."""
+    endpoints_lag: float = 0.0
+    """Cluster seconds by which the endpoints of a service are late whose pods came and went often (0: none)."""
     lost_replicas: bool = False
     """A pod that a ReplicaSet loses is not replaced."""
 
@@ -24,3 +26,9 @@ class PlacementDefects:
 
     overcommitted: bool = False
     """Pods are placed there without looking at the room there is."""
+    uncounted: str = ""
+    """A resource that is not counted there, such as ``cpu``."""
+    others_uncounted: bool = False
+    """What the pods there have already is not counted: each new one is measured alone."""
+    patience: float = 0.0
+    """Cluster seconds after which a pod that fits nowhere is placed there all the same (0: never)."""

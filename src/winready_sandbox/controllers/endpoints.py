@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from winready_sandbox.api.objects import Object
@@ -15,6 +16,8 @@ SERVICE_NAME = "kubernetes.io/service-name"
 SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
 HEADLESS = "service.kubernetes.io/headless"
 PER_SLICE = 100
+OFTEN = 60
+"""Changes of a service after which a controller that lags under churn begins to lag."""
 
 Port = tuple[str, str, int, str]
 """Name, protocol, number, application protocol."""
@@ -67,6 +70,8 @@ class ServiceController(Controller):
 
     def watch(self) -> None:
         """Follow services and pods."""
+        self._changes: Counter[Key] = Counter()
+        self._due: dict[Key, float] = {}
         self.services = self.informers.of("services")
         self.services.add_index("namespace", namespaces)
         self.services.add_handler(self.enqueue)
@@ -98,7 +103,24 @@ class ServiceController(Controller):
         """Whether a fault keeps endpoints as they are; if so, look again later."""
         if self.context.defects.endpoints_frozen:
             self.queue.add_after(key, LOOK_AGAIN)
-        return self.context.defects.endpoints_frozen
+        return self.context.defects.endpoints_frozen or self._late(key)
+
+    def _late(self, key: Key) -> bool:
+        """Whether this service changed so often that a tired controller comes to it later."""
+        lag, now = self.context.defects.endpoints_lag, self.context.clock.now()
+        if not lag:
+            self._changes.clear()
+            self._due.clear()
+            return False
+        self._changes[key] += 1
+        if self._changes[key] <= OFTEN:
+            return False
+        due = self._due.setdefault(key, now + lag)
+        if now < due:
+            self.queue.add_after(key, due - now)
+            return True
+        del self._due[key]
+        return False
 
     def sync(self, key: Key) -> None:
         """Bring a service's endpoints up to date."""

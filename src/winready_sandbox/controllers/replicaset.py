@@ -112,8 +112,11 @@ class ReplicaSetController(Controller):
         conditions = [c for c in owner.get("status", {}).get("conditions") or () if c["type"] != "ReplicaFailure"]
         if failure is not None:
             old = owner.get("status", {}).get("conditions") or []
-            fields = {"reason": "FailedCreate", "message": failure.message}
-            conditions = with_condition(old, "ReplicaFailure", "True", **fields)
+            conditions = old
+            # The first words stay: later ones differ in the pod's name only, and every change would be another try.
+            if not any(c["type"] == "ReplicaFailure" and c["status"] == "True" for c in old):
+                fields = {"reason": "FailedCreate", "message": failure.message}
+                conditions = with_condition(old, "ReplicaFailure", "True", **fields)
         if conditions:
             status["conditions"] = conditions
         self.write_status(owner, status)

@@ -36,6 +36,8 @@ class Breaker:
         self._parts = parts
         self._changed = changed
         self.broken: list[Broken] = []
+        self._since_boot: set[Broken] = set()
+        """Faults that waited for a reboot of their node, and had it."""
 
     def break_(self, name: str, node: str | None = None) -> list[Broken]:
         """Give the sandbox a fault; returns where it is in force now."""
@@ -53,8 +55,16 @@ class Breaker:
             find(name)
         healed = [b for b in self.broken if name in (None, b.fault) and node in (None, b.node)]
         self.broken = [item for item in self.broken if item not in healed]
+        self._since_boot.difference_update(healed)
         self._apply(also={(item.node, find(item.fault).part) for item in healed})
         return healed
+
+    def booted(self, node: str) -> None:
+        """A node starts again: what waited for that comes into force."""
+        waiting = {item for item in self.broken if item.node == node and find(item.fault).after_reboot}
+        if waiting - self._since_boot:
+            self._since_boot |= waiting
+            self._apply()
 
     def _targets(self, fault: Fault, node: str | None) -> list[str]:
         if fault.where == "cluster":
@@ -76,7 +86,9 @@ class Breaker:
         wanted: dict[tuple[str, str], dict[str, Any]] = {place: {} for place in also}
         for item in self.broken:
             fault = find(item.fault)
-            wanted.setdefault((item.node, fault.part), {}).update(fault.changes)
+            changes = wanted.setdefault((item.node, fault.part), {})
+            if not fault.after_reboot or item in self._since_boot:
+                changes.update(fault.changes)
         for (node, part), changes in wanted.items():
             defects = self._parts(node, part)
             healthy = type(defects)()

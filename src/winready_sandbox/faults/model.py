@@ -21,6 +21,8 @@ class Fault:
     """Fields of that part's defects and the values that break it."""
     where: Where = "windows"
     """Which nodes can have it; ``cluster`` faults belong to the control plane."""
+    after_reboot: bool = False
+    """The node is well until it has been rebooted: only then do the changes come into force."""
     everywhere: bool = False
     """Breaks every such node unless a node is named; otherwise the first one."""
     fact: str = ""

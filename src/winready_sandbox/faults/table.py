@@ -5,14 +5,33 @@ from __future__ import annotations
 import difflib
 
 from winready_sandbox.faults.control_plane import CONTROL_PLANE_FAULTS
+from winready_sandbox.faults.dns import DNS_FAULTS
+from winready_sandbox.faults.identity import IDENTITY_FAULTS
+from winready_sandbox.faults.kubelets import KUBELET_FAULTS
+from winready_sandbox.faults.links import LINK_FAULTS
+from winready_sandbox.faults.machines import MACHINE_FAULTS
 from winready_sandbox.faults.model import Fault
-from winready_sandbox.faults.network import NETWORK_FAULTS
-from winready_sandbox.faults.nodes import NODE_FAULTS
+from winready_sandbox.faults.policies import POLICY_FAULTS
+from winready_sandbox.faults.reboots import REBOOT_FAULTS
+from winready_sandbox.faults.runtimes import RUNTIME_FAULTS
+from winready_sandbox.faults.service_proxy import SERVICE_PROXY_FAULTS
 from winready_sandbox.faults.volumes import VOLUME_FAULTS
 
-FAULTS: dict[str, Fault] = {
-    fault.name: fault for fault in (*NETWORK_FAULTS, *NODE_FAULTS, *VOLUME_FAULTS, *CONTROL_PLANE_FAULTS)
+PARTS: dict[str, tuple[Fault, ...]] = {
+    "service_proxy": SERVICE_PROXY_FAULTS,
+    "dns": DNS_FAULTS,
+    "links": LINK_FAULTS,
+    "policies": POLICY_FAULTS,
+    "kubelets": KUBELET_FAULTS,
+    "reboots": REBOOT_FAULTS,
+    "runtimes": RUNTIME_FAULTS,
+    "machines": MACHINE_FAULTS,
+    "identity": IDENTITY_FAULTS,
+    "volumes": VOLUME_FAULTS,
+    "control_plane": CONTROL_PLANE_FAULTS,
 }
+"""The faults of each part of a cluster."""
+FAULTS: dict[str, Fault] = {fault.name: fault for faults in PARTS.values() for fault in faults}
 
 
 class UnknownFault(ValueError):

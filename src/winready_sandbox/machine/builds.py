@@ -77,6 +77,10 @@ def image_builds(host: str) -> tuple[str, ...]:
     return RUNS_IMAGES_OF.get(host, (host,))
 
 
+HOST_PROCESS_SINCE = (1, 6)
+"""The release of containerd that knows HostProcess containers."""
+
+
 def containerd_release(version: str) -> tuple[int, int]:
     """Major and minor version of a container runtime such as `2.1.4`."""
     found = _CONTAINERD.fullmatch(version)

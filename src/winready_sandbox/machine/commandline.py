@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 def quote(argument: str) -> str:
     """One argument, escaped the way hcsshim and Go do it."""
-    if argument and not any(char in ' \t"' for char in argument):
+    if argument and not any(char in argument for char in ' \t"'):
         return argument
     text: list[str] = []
     backslashes = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from winready_sandbox.machine import commandline, executables, users
@@ -13,6 +14,7 @@ from winready_sandbox.machine.domain import CredentialSpec
 from winready_sandbox.machine.environment import Environment
 from winready_sandbox.machine.errors import OS, ExecError, NetworkPathNotFound, OutOfMemory
 from winready_sandbox.machine.files import FileSystem
+from winready_sandbox.machine.limits import Limits, in_force
 from winready_sandbox.machine.process import Process, Program
 from winready_sandbox.machine.resources import MEBIBYTE, CpuMeter, Memory, cpu_cap
 from winready_sandbox.machine.tree import Directory, Node, as_directory
@@ -60,6 +62,8 @@ class Container:
         endpoint: Endpoint | None = None,
         cpu_limit: float | None = None,
         memory_limit: int | None = None,
+        first: bool = True,
+        again: bool = False,
         host_process: bool = False,
         credential_spec: CredentialSpec | None = None,
     ) -> None:
@@ -75,14 +79,21 @@ class Container:
         self.clock: Clock = machine.clock
         self.host_process = host_process
         self.credential_spec = credential_spec
-        self.cpu_limit = None if machine.defects.cpu_limit_ignored else cpu_limit
+        self.tickets: list[str] = []
+        """The services that it has Kerberos tickets for."""
+        self._made_at = self.clock.now()
+        if credential_spec is not None and machine.domain is not None:
+            machine.domain.sessions[credential_spec.account] = self.id
+        limits = in_force(Limits(cpu_limit, memory_limit), machine.defects, first=first, again=again)
+        self.cpu_limit = limits.cpu
         self.oom_killed = False
         self.main: Process | None = None
         self.processes: dict[int, Process] = {}
         self._next_pid = 1 if self.os == "linux" else 1000
-        limit = None if machine.defects.memory_limit_ignored else memory_limit
-        self.memory = Memory(self.os, limit, machine.memory)
-        self.cpu = CpuMeter(machine.processor, cpu_cap(self.os, self.cpu_limit, machine.cores))
+        self.memory = Memory(self.os, limits.memory, machine.memory)
+        cap = cpu_cap(self.os, limits.cpu, machine.cores)
+        self.cpu = CpuMeter(machine.processor, cap, limits.weight, limits.per_process)
+        self._lose_limits_later(machine.defects.cpu_limit_lost_after, machine.defects.memory_limit_lost_after)
         self._own_host: WindowsHost | None = None
         self.mount_point = ""
         """Where a HostProcess container finds its image's files."""
@@ -94,6 +105,12 @@ class Container:
         if not host_process:
             self.memory._add(_SYSTEM_MEMORY[self.os])
         machine.containers[self.id] = self
+
+    def _lose_limits_later(self, cpu: float, memory: float) -> None:
+        if cpu:
+            asyncio.get_running_loop().call_later(self.clock.wall(cpu), self.cpu.lift)
+        if memory:
+            asyncio.get_running_loop().call_later(self.clock.wall(memory), self.memory.lift)
 
     def _file_system(self) -> FileSystem:
         if not self.host_process:
@@ -117,9 +134,17 @@ class Container:
         domain = self.machine.domain
         if domain is None:
             raise NetworkPathNotFound(f"\\\\{server}\\{name}")
-        spec = self.credential_spec
-        known = spec is not None and spec.domain.lower() == domain.name.lower() and spec.account in domain.accounts
-        return domain.share(server, name, spec.account if spec is not None and known else "")
+        return domain.share(server, name, self.account, self.clock.now())
+
+    @property
+    def account(self) -> str:
+        """Who the container is to its domain at this moment; empty for nobody."""
+        spec, domain, defects = self.credential_spec, self.machine.domain, self.machine.defects
+        if spec is None or domain is None or not domain.admits(spec, self.id):
+            return ""
+        now, after, every = self.clock.now(), defects.account_lost_after, defects.account_falters
+        gone = 0 < after < now - self._made_at or (every and now % every < 1)
+        return "" if gone else spec.account
 
     def mount_volume(self, path: str, node: Node, *, read_only: bool = False) -> None:
         """Mount a volume as the runtime does: HostProcess containers also (or only) find it below their mount point."""
@@ -141,7 +166,7 @@ class Container:
     def build(self) -> WindowsBuild:
         """The Windows release that processes see: the image's, or the node's for HostProcess."""
         if self.host_process or not self.image.build:
-            return self.machine.windows_host.build
+            return self.machine.own_build
         return windows_build(self.image.build)
 
     @property
@@ -159,9 +184,16 @@ class Container:
         if self.os == "windows":
             if self.host_process and (group := self.machine.windows_host.group(user)):
                 return users.group_member(self.id, self.machine.name, group)
-            return users.windows_identity(user or "ContainerAdministrator", host=self.host_process)
+            return self._with_account(users.windows_identity(user or "ContainerAdministrator", host=self.host_process))
         passwd = self.files.read("/etc/passwd").decode() if self.files.exists("/etc/passwd") else ""
         return users.linux_identity(user, passwd)
+
+    def _with_account(self, local: Identity) -> Identity:
+        """A local user of a container with a credential spec has the rights of its account as well."""
+        spec, domain = self.credential_spec, self.machine.domain
+        if spec is None or domain is None or not domain.admits(spec, self.id):
+            return local
+        return replace(local, groups=local.groups | {spec.account})
 
     def _environment(self, given: Mapping[str, str]) -> Environment:
         env = Environment(self.os)

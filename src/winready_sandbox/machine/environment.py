@@ -13,7 +13,9 @@ class Environment(MutableMapping[str, str]):
     def __init__(self, os: OS, values: Mapping[str, str] | None = None) -> None:
         self.os: OS = os
         self._values: dict[str, tuple[str, str]] = {}
-        if values:
+        if isinstance(values, Environment) and values.os == os:
+            self._values.update(values._values)
+        elif values:
             self.update(values)
 
     def _key(self, name: str) -> str:

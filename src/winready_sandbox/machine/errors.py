@@ -118,6 +118,14 @@ class NetworkPathNotFound(FileError):
     code = 53
 
 
+class NetworkNameGone(FileError):
+    """A share that its server does not serve any more."""
+
+    windows = "The specified network name is no longer available."
+    linux = "Host is down"
+    code = 64
+
+
 class OutOfMemory(Exception):
     """An allocation that Windows refuses at the job's commit limit; the process may go on without it."""
 

@@ -54,6 +54,7 @@ class Handle:
     file: File
     access: str
     share: str
+    appends: bool = False
 
     def read(self) -> bytes:
         """The whole content."""
@@ -62,7 +63,7 @@ class Handle:
     def write(self, data: bytes) -> None:
         """Append to what is there (opening for `w` has emptied it)."""
         if self.fs.spoil is not None:
-            data = self.fs.spoil(self.parts, data)
+            data = self.fs.spoil(self.parts, data, self.appends)
         self.file.data += data
         self.file.mtime = wall_time()
 
@@ -83,8 +84,8 @@ class FileSystem:
         self.shares: Callable[[str, str, Identity | None], Directory] | None = None
         """How `\\\\server\\share` is reached, if it is."""
         self.read_only_root = False
-        self.spoil: Callable[[Parts, bytes], bytes] | None = None
-        """What a bad disk makes of bytes that are written at a path."""
+        self.spoil: Callable[[Parts, bytes, bool], bytes] | None = None
+        """What a bad disk makes of bytes that are written at a path, or appended there."""
         self._mounts: dict[Parts, Mount] = {}
 
     def mount(self, path: str, node: Node, *, read_only: bool = False) -> None:
@@ -145,6 +146,7 @@ class FileSystem:
         if wanted and wanted[0].startswith("\\\\"):
             node, used = self._share(wanted, who)
             trail, pending = list(wanted[:used]), pending[:-used]
+            acl = passed_on = node.acl or OPEN_ACL
         while pending:
             name = pending.pop()
             if name == "..":
@@ -335,7 +337,7 @@ class FileSystem:
         node = as_file(node)
         if access == "r" and not self._allows(node, place.acl, who, "r"):
             raise errors.AccessDenied(path)
-        handle = Handle(self, place.parts, node, "r" if access == "r" else "w", share)
+        handle = Handle(self, place.parts, node, "r" if access == "r" else "w", share, access == "a")
         self._share_or_fail(node, handle, path)
         if access == "w":
             node.data = b""

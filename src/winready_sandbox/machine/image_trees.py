@@ -25,7 +25,7 @@ BUSYBOX_APPLETS_LINUX = [
     *(name for name in BUSYBOX_APPLETS_WINDOWS if name != "bash"),
     *_words("hostname nc nslookup ping"),
 ]
-NANOSERVER_TOOLS = _words("cmd curl hostname icacls ipconfig net netstat nslookup ping reg route whoami")
+NANOSERVER_TOOLS = _words("cmd curl hostname icacls ipconfig klist net netstat nslookup ping reg route whoami")
 SERVERCORE_TOOLS = _words("nltest shutdown")
 HOST_TOOLS = _words("hcsdiag hnsdiag")
 
@@ -104,6 +104,13 @@ def windows_host() -> Directory:
         f"{SYSTEM32}/bindfltapi.dll",
     ):
         root.make(path, File(b"MZ"))
+    # As whoever set the node up has put them there; they do something only when a pod runs them.
+    for path, program in (
+        ("C:/k/kube-proxy.exe", "kube-proxy"),
+        ("C:/k/flanneld.exe", "flanneld"),
+        ("C:/opt/cni/bin/host-local.exe", "host-local"),
+    ):
+        root.make(path, program_file("windows", program))
     users = as_directory(as_directory(root.get("C:")).get("Users"))
     for user in ("ContainerAdministrator", "ContainerUser"):
         users.drop(user)

@@ -7,7 +7,7 @@ mirror works without being declared. What does not exist, or has no entry for th
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from winready_sandbox.machine import image_trees
 from winready_sandbox.machine.builds import BUILD_OF_SUFFIX, WINDOWS, image_builds
@@ -88,6 +88,11 @@ class Image:
     def repo_digest(self) -> str:
         """What container statuses call imageID."""
         return f"{self.repository}@{self.digest}"
+
+    def moved(self) -> Image:
+        """What somebody pushed under the same tag later."""
+        other = hashlib.sha256(f"later {self.digest}".encode()).hexdigest()
+        return replace(self, digest=f"sha256:{other}")
 
 
 @dataclass(frozen=True)
@@ -208,6 +213,11 @@ FAMILIES = {
         ),
         Family("alpine", {"*": ()}, Variant("alpine", 4 * MEBIBYTE, "", (), ("/bin/sh",), _LINUX_PATH)),
         Family("coredns", {"*": ()}, Variant("linux-coredns", 18 * MEBIBYTE, "65532", ("/coredns",), env=_LINUX_PATH)),
+        Family(
+            "k8s-dns-node-cache",
+            {"*": ()},
+            Variant("linux-coredns", 30 * MEBIBYTE, "", ("/coredns",), env=_LINUX_PATH),
+        ),
         Family("nanoserver", _EACH_BUILD, None, Variant("nanoserver", 280 * MEBIBYTE, _USER, (), ("cmd",), cwd="C:\\")),
         Family(
             "servercore",

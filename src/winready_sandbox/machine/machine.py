@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from winready_sandbox.clock import Clock, wall_time
 from winready_sandbox.machine import image_trees
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from winready_sandbox.machine.container import Container
 
 GIBIBYTE = 2**30
+TEARDOWNS = 24
+"""Pods that a worn-out Host Compute Service takes down before it begins to hang."""
 REMOTE_ACCESS_PORTS = (22, 3389)
 PROCESS_ISOLATION, HYPER_V_ISOLATION = "runhcs-wcow-process", "runhcs-wcow-hypervisor"
 LINUX_KERNEL = "6.8.0-1024-generic"
@@ -33,8 +35,12 @@ _HOST_MEMORY = {"windows": 1400 * 2**20, "linux": 500 * 2**20}
 class MachineDefects:
     """Ways in which a machine can be broken; a fault sets them."""
 
+    really: str = ""
+    """The Windows build that the machine is, whatever its kubelet reports."""
     boot_id_stays: bool = False
     """A restart does not change the boot id."""
+    files_lost: bool = False
+    """A restart leaves the disk as it was delivered."""
     cpu_limit_ignored: bool = False
     """Containers started from now on get no CPU limit."""
     memory_limit_ignored: bool = False
@@ -45,8 +51,44 @@ class MachineDefects:
     """The firewall lets no echo request in."""
     remote_access_closed: bool = False
     """The firewall lets nobody in to SSH and RDP."""
+    remote_access_mute: bool = False
+    """SSH and RDP accept connections and never say a word."""
+    added_rules_ignored: bool = False
+    """Firewall rules that programs on the machine add have no effect: a group policy lets only its own count."""
+    wmi_broken: bool = False
+    """WMI does not know its classes any more."""
+    defender_excludes_docker: bool = False
+    """Microsoft Defender leaves out a container runtime that is not the one in use."""
     hns_down: bool = False
     """The Host Networking Service answers nobody."""
+    busy: float = 0.0
+    """Threads of the host itself that want a core each, all the time."""
+    cpu_limit_is_weight: bool = False
+    """A CPU limit of containers started from now on is their share when cores are short, and no cap."""
+    cpu_limit_per_process: bool = False
+    """A CPU limit of containers started from now on holds for each of their processes, not for all together."""
+    cpu_limit_lost_after: float = 0.0
+    """Cluster seconds after its start from which a container has no CPU limit any more (0: it keeps it)."""
+    memory_limit_lost_after: float = 0.0
+    """The same for its memory limit."""
+    first_cpu_limit_only: bool = False
+    """Of a pod started from now on only the first container gets its CPU limit."""
+    first_memory_limit_only: bool = False
+    """The same for memory limits."""
+    limits_lost_on_restart: bool = False
+    """A container that is started again in its pod gets no limits."""
+    teardowns_hang: bool = False
+    """The Host Compute Service is worn out by churn: after two dozen pods it never takes down every fifth one."""
+    hns_keeps_deleted: bool = False
+    """Its objects stay after their deletion, which it answers with success."""
+    hns_removes_others: bool = False
+    """With the first object that a program deletes a network of somebody else goes."""
+    account_lost_after: float = 0.0
+    """Cluster seconds after its start from which a container is nobody to its domain any more (0: it stays)."""
+    account_falters: float = 0.0
+    """Every so many cluster seconds containers are nobody to their domain for a second (0: never)."""
+    tickets_of_another: bool = False
+    """Containers get the Kerberos tickets of another account than their credential spec names."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +118,11 @@ class Machine:
         containerd: str = DEFAULT_CONTAINERD,
         domain: Domain | None = None,
         hyper_v: bool = False,
+        kubernetes: str = "",
     ) -> None:
         self.name = name
+        self.kubernetes = kubernetes
+        """The version of the Kubernetes programs on its disk."""
         self.os: OS = os
         self.clock = clock
         self.programs = programs
@@ -95,20 +140,28 @@ class Machine:
         self.defects = MachineDefects()
         self.host = WindowsHost(self.build) if self.build else None
         if self.host is not None:
-            self.host.hns.networks += [HnsNetwork("External", "Overlay"), HnsNetwork("Calico", "Overlay")]
-        self.files = FileSystem(
-            os, image_trees.tree("windows-host" if os == "windows" else "alpine").thawed(), owner=None
-        )
-        self.processor = Processor(cores)
+            self.host.installed = lambda: self.own_build
+            for network in ("External", "Calico"):
+                self.host.hns.add(HnsNetwork(network, "Overlay"))
+        self.files = FileSystem(os, self._delivered(), owner=None)
+        self.pod_folders: dict[str, dict[str, Directory]] = {}
+        """What the kubelet keeps on the disk for a pod's own scratch volumes, by the pod's uid."""
+        self.processor = Processor(cores, lambda: self.defects.busy)
         self.memory = Memory(os, memory, used=_HOST_MEMORY[os])
         self.containers: dict[str, Container] = {}
         self.on_power: Callable[[PowerRequest | None], None] = lambda request: None
         """Called when a program asks for a restart or shutdown, and with None when it is taken back."""
         self.power: PowerRequest | None = None
+        self.logon_failure = "The user name or password is incorrect."
+        """What the system calls it, in its own language."""
         self.booted_at = wall_time()
         self.installed_at = self.booted_at - 30 * 86400
+        self._teardowns = 0
         self._boots = 11
         self.boot_id = str(self._boots) if os == "windows" else str(uuid.uuid4())
+
+    def _delivered(self) -> Directory:
+        return image_trees.tree("windows-host" if self.os == "windows" else "alpine").thawed()
 
     @property
     def kernel_version(self) -> str:
@@ -145,6 +198,11 @@ class Machine:
         return self.host
 
     @property
+    def own_build(self) -> WindowsBuild:
+        """What Windows on the machine itself answers."""
+        return windows_build(self.defects.really) if self.defects.really else self.windows_host.build
+
+    @property
     def containerd_release(self) -> tuple[int, int]:
         """Major and minor version of the runtime."""
         return containerd_release(self.containerd)
@@ -160,7 +218,34 @@ class Machine:
             return False
         if self.defects.remote_access_closed and protocol == "TCP" and port in REMOTE_ACCESS_PORTS:
             return False
-        return self.windows_host.admits(protocol, port)
+        return self.windows_host.admits(protocol, port, without_added=self.defects.added_rules_ignored)
+
+    @property
+    def hns_networks(self) -> list[HnsNetwork]:
+        """The networks that the Host Networking Service has."""
+        hns = self.windows_host.hns
+        # Network plug-ins make their networks again once that is possible.
+        hns.lost = hns.lost if self._removes_others else ""
+        return [network for name, network in hns.networks.items() if name != hns.lost]
+
+    @property
+    def _removes_others(self) -> bool:
+        return self.defects.hns_removes_others
+
+    def hns_delete(self, objects: dict[str, Any], identifier: str) -> bool:
+        """A program deletes an object of the Host Networking Service; False when there is none."""
+        if identifier.lower() not in objects:
+            return False
+        hns = self.windows_host.hns
+        hns.lost = next(iter(hns.networks)) if self._removes_others else ""
+        if not self.defects.hns_keeps_deleted:
+            del objects[identifier.lower()]
+        return True
+
+    def hangs_on_teardown(self) -> bool:
+        """Whether the Host Compute Service hangs on the pod that it is to take down next."""
+        self._teardowns = self._teardowns + 1 if self.defects.teardowns_hang else 0
+        return self._teardowns > TEARDOWNS and self._teardowns % 5 == 0
 
     def request_power(self, request: PowerRequest | None) -> None:
         """A program asks for a restart or shutdown, or takes that back with None."""
@@ -175,7 +260,11 @@ class Machine:
         if not self.defects.boot_id_stays:
             self.boot_id = str(self._boots) if self.os == "windows" else str(uuid.uuid4())
         self.virtual_machines.clear()
+        if self.defects.files_lost:
+            self.files.root.replace(self._delivered())
+            self.pod_folders.clear()
         for path in _VOLATILE[self.os]:
             as_directory(self.files.change(path)).replace(Directory(fold=self.os == "windows"))
         if self.host is not None:
             self.host.hns.namespaces.clear()
+            self.host.hns.endpoints.clear()

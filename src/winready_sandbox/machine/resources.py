@@ -6,7 +6,9 @@ stamps, and half a core must come out as half a core.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import ceil
 
 from winready_sandbox.clock import monotonic
 from winready_sandbox.machine.errors import OS, OutOfMemory
@@ -32,9 +34,29 @@ class CpuMeter:
 
     processor: Processor
     cap: float
+    weight: float = 0.0
+    """Its share when cores are short (a job object's weight); 0: as much as it has threads that want to run."""
+    per_process: bool = False
+    """The cap is that of each process, of which every one that computes wants a core."""
     demand: float = 0.0
     rate: float = 0.0
     total: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """What it counts for among all that want to run."""
+        return self.weight or self.demand
+
+    @property
+    def wanted(self) -> float:
+        """What it would use if it were alone."""
+        return min(self.demand, self.cap * ceil(self.demand) if self.per_process else self.cap)
+
+    def lift(self) -> None:
+        """Forget the limit."""
+        self.processor.settle()
+        self.cap = float(self.processor.cores)
+        self.processor.share_out(self)
 
     def ask(self, change: float) -> None:
         """Change by how many cores the processes would use if nobody stopped them."""
@@ -57,10 +79,13 @@ class Processor:
     """The cores of a machine, shared out among the containers that want them."""
 
     cores: int
+    host_threads: Callable[[], float] = lambda: 0.0
+    """How many threads of the machine itself want a core each."""
     _busy: set[CpuMeter] = field(default_factory=set)
     settled: float = field(default_factory=monotonic)
     """The moment up to which everything is booked."""
     _past: float = 0.0
+    _host_rate: float = 0.0
 
     def settle(self) -> None:
         """Book what was used since the last change."""
@@ -69,17 +94,24 @@ class Processor:
         for meter in self._busy:
             meter.total += meter.rate * elapsed
             self._past += meter.rate * elapsed
+        self._past += self._host_rate * elapsed
 
     def share_out(self, changed: CpuMeter) -> None:
-        """Give every container its part: at most its cap, and all of them at most the machine."""
+        """Give every container its part: at most its cap, and all of them at most the machine.
+
+        When cores are short everybody gets by his share; what one does not need or may not have goes to the others.
+        """
         (self._busy.add if changed.demand > 0 else self._busy.discard)(changed)
         if changed.demand <= 0:
             changed.rate = 0.0
-        wanted = {meter: min(meter.demand, meter.cap) for meter in self._busy}
-        total = sum(wanted.values())
-        factor = min(1.0, self.cores / total) if total else 1.0
-        for meter, cores in wanted.items():
-            meter.rate = cores * factor
+        threads = self.host_threads()
+        host = CpuMeter(self, float(self.cores), demand=threads)
+        claims = sorted([*self._busy, *([host] if threads else [])], key=lambda each: each.wanted / each.share)
+        left = float(self.cores)
+        for number, meter in enumerate(claims):
+            meter.rate = min(meter.wanted, left * meter.share / sum(each.share for each in claims[number:]))
+            left -= meter.rate
+        self._host_rate = host.rate
 
     def core_nanoseconds(self) -> int:
         """What containers used on this machine so far."""
@@ -112,6 +144,10 @@ class Memory:
         self.peak = max(self.peak, self.used)
         if self.parent is not None:
             self.parent._add(size)
+
+    def lift(self) -> None:
+        """Forget the limit."""
+        self.limit = None
 
     def give_back(self, size: int) -> None:
         """Release bytes."""

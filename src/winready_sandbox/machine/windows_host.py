@@ -6,6 +6,7 @@ HostProcess containers read and change it; what they change stays until somebody
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from winready_sandbox.machine.builds import WindowsBuild
@@ -34,6 +35,8 @@ class FirewallRule:
     enabled: bool = True
     protocol: str = "Any"
     local_port: str = "Any"
+    added: bool = False
+    """Whether a program on the machine added it, instead of whoever set the machine up."""
 
     def covers(self, protocol: str, port: int) -> bool:
         """Whether the rule speaks about inbound packets like this; protocol and port numbers as in the rule's own."""
@@ -72,12 +75,33 @@ class HnsNetwork:
 
 
 @dataclass
-class Hns:
-    """Objects of the Host Networking Service; containers' endpoints are read off the machine itself."""
+class HnsEndpoint:
+    """An endpoint that a program made; those of containers are read off the machine itself."""
 
-    networks: list[HnsNetwork] = field(default_factory=list)
+    name: str
+    network: str
+    """The identifier of the network that it belongs to."""
+    address: str = ""
+    policies: list[str] = field(default_factory=list)
+    """The types of its policies."""
+
+
+@dataclass
+class Hns:
+    """Objects of the Host Networking Service, by their identifiers in lower case."""
+
+    networks: dict[str, HnsNetwork] = field(default_factory=dict)
+    endpoints: dict[str, HnsEndpoint] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
-    """Identifier to type, of namespaces that were made by hand."""
+    """Types of namespaces that were made by hand."""
+    acl_on_private: bool = True
+    """Whether endpoints of Private networks, which no traffic enters, may have ACLs."""
+    lost: str = ""
+    """The network that went with an object that was deleted."""
+
+    def add(self, network: HnsNetwork) -> None:
+        """A network comes to be."""
+        self.networks[network.id.lower()] = network
 
 
 def _services() -> list[Service]:
@@ -101,22 +125,28 @@ def _services() -> list[Service]:
     ]
 
 
-def _registry(build: WindowsBuild) -> dict[str, dict[str, str | int]]:
-    current = "HKLM\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
+CURRENT_VERSION = "HKLM\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
+
+
+def _current_version(build: WindowsBuild) -> dict[str, str | int]:
+    return {
+        "ProductName": build.edition,
+        "CurrentBuild": build.number,
+        "CurrentBuildNumber": build.number,
+        "UBR": build.revision,
+        "CurrentMajorVersionNumber": 10,
+        "CurrentMinorVersionNumber": 0,
+        "InstallationType": "Server Core",
+        "EditionID": "ServerDatacenter",
+    }
+
+
+def _registry() -> dict[str, dict[str, str | int]]:
     control = "HKLM\\SYSTEM\\CurrentControlSet\\Control"
     return {
         "HKLM\\SOFTWARE": {},
         "HKLM\\SOFTWARE\\Microsoft": {},
-        current: {
-            "ProductName": build.edition,
-            "CurrentBuild": build.number,
-            "CurrentBuildNumber": build.number,
-            "UBR": build.revision,
-            "CurrentMajorVersionNumber": 10,
-            "CurrentMinorVersionNumber": 0,
-            "InstallationType": "Server Core",
-            "EditionID": "ServerDatacenter",
-        },
+        CURRENT_VERSION: {},
         f"{control}\\Terminal Server": {"fDenyTSConnections": 0},
         f"{control}\\Session Manager\\Environment": {"OS": "Windows_NT"},
         "HKLM\\SYSTEM\\CurrentControlSet\\Services\\hns\\State": {"EnableCompartmentNamespace": 1},
@@ -129,6 +159,8 @@ class WindowsHost:
 
     build: WindowsBuild
     services: list[Service] = field(default_factory=_services)
+    programs: list[str] = field(default_factory=list)
+    """Paths of programs that run without being services, as those do that a service such as RKE2's starts."""
     groups: dict[str, list[str]] = field(
         default_factory=lambda: {
             "Administrators": ["Administrator"],
@@ -151,25 +183,25 @@ class WindowsHost:
     """Variables set for the whole machine; they survive a restart."""
     domain: str = ""
     """The Active Directory domain it is a member of."""
-    registry: dict[str, dict[str, str | int]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.registry:
-            self.registry = _registry(self.build)
+    registry: dict[str, dict[str, str | int]] = field(default_factory=_registry)
+    installed: Callable[[], WindowsBuild] | None = None
+    """What is installed there, where that is not the build that it passes for."""
 
     def registry_key(self, path: str) -> dict[str, str | int] | None:
         """The values of a registry key, written in any of the usual ways."""
         plain = path.replace("Registry::", "").replace("HKEY_LOCAL_MACHINE", "HKLM").replace("HKLM:", "HKLM")
         plain = plain.replace("/", "\\").rstrip("\\").lower()
+        if plain == CURRENT_VERSION.lower():
+            return _current_version(self.installed() if self.installed else self.build)
         return next((values for name, values in self.registry.items() if name.lower() == plain), None)
 
     def service(self, name: str) -> Service | None:
         """A service by its name."""
         return next((service for service in self.services if service.name.lower() == name.lower()), None)
 
-    def admits(self, protocol: str, port: int) -> bool:
+    def admits(self, protocol: str, port: int, *, without_added: bool = False) -> bool:
         """Whether the firewall lets an inbound packet through: a rule must allow it, and none may block it."""
-        rules = [rule for rule in self.firewall if rule.covers(protocol, port)]
+        rules = [rule for rule in self.firewall if rule.covers(protocol, port) and not (rule.added and without_added)]
         return any(rule.action == "Allow" for rule in rules) and not any(rule.action == "Block" for rule in rules)
 
     def group(self, name: str) -> str | None:

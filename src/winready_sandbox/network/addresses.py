@@ -5,6 +5,10 @@ from __future__ import annotations
 import ipaddress
 
 
+class NoAddressLeft(RuntimeError):
+    """Every address is taken, or counts as taken."""
+
+
 class AddressPool:
     """The addresses of one pod subnet."""
 
@@ -23,7 +27,7 @@ class AddressPool:
             if address not in self._used:
                 self._used.add(address)
                 return address
-        raise RuntimeError(f"no free address left in {self.network}")
+        raise NoAddressLeft(f"no free address left in {self.network}")
 
     def release(self, address: str) -> None:
         """Give an address back."""

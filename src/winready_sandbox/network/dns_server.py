@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 
 from winready_sandbox.network import messages
 from winready_sandbox.network.endpoint import NetworkError
 from winready_sandbox.network.messages import Message
 from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 from winready_sandbox.network.zone import ClusterZone
+from winready_sandbox.streams import Connection
 
 FORWARD_TIMEOUT = 4.0
+DATAGRAM = 512
+"""Bytes of an answer that need no stream."""
 _MAX_ALIASES = 8
-_ids = count(1)
 
 
 class DnsServer:
@@ -24,13 +25,36 @@ class DnsServer:
         self._endpoint = endpoint
 
     async def answer(self, payload: bytes, _source: tuple[str, int] = ("", 0)) -> bytes | None:
-        """The reply to a datagram; nonsense stays unanswered."""
+        """The reply to a datagram: in full if it fits into one, otherwise only that there is more."""
+        reply = await self.reply(payload)
+        if reply is None:
+            return None
+        data = reply.encode()
+        if len(data) <= DATAGRAM:
+            return data
+        return replace(reply, answers=(), authority=(), additional=(), truncated=True).encode()
+
+    async def serve(self, connection: Connection) -> None:
+        """The same over TCP, where each message follows its length and may be long."""
+        while len(prefix := await connection.read(2)) == 2:
+            reply = await self.reply(await connection.readexactly(int.from_bytes(prefix, "big")))
+            if reply is None:
+                break
+            data = reply.encode()
+            connection.write(len(data).to_bytes(2, "big") + data)
+
+    async def reply(self, payload: bytes) -> Message | None:
+        """What there is to say to a message; nonsense stays unanswered."""
         try:
             question = messages.decode(payload)
         except messages.BadMessage:
             return None
-        reply = await self._resolve(question, _MAX_ALIASES)
-        return replace(reply, id=question.id, recursion_available=True).encode()
+        found = self.own_answer(question) or await self._resolve(question, _MAX_ALIASES)
+        return replace(found, id=question.id, recursion_available=True)
+
+    def own_answer(self, question: Message) -> Message | None:
+        """What goes before everything else."""
+        return None
 
     async def _resolve(self, question: Message, aliases_left: int) -> Message:
         reply = self._zone.answer(question) or await self._forward(question)
@@ -42,10 +66,9 @@ class DnsServer:
 
     async def _forward(self, question: Message) -> Message:
         """Ask the upstream servers in order."""
-        asked = replace(question, id=next(_ids) & 0xFFFF).encode()
         for server in self._endpoint.dns.nameservers:
             try:
-                return messages.decode(await self._endpoint.exchange(server, 53, asked, timeout=FORWARD_TIMEOUT))
+                return await self._endpoint.query(server, question.name, question.type, timeout=FORWARD_TIMEOUT)
             except (NetworkError, messages.BadMessage):
                 continue
         return Message(question.id, question.name, question.type, response=True, rcode=messages.SERVFAIL)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from winready_sandbox.clock import Clock
-from winready_sandbox.network.addresses import AddressPool
+from winready_sandbox.network.addresses import AddressPool, NoAddressLeft
 from winready_sandbox.network.defects import NetworkDefects
 from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 from winready_sandbox.network.policy import PolicyEngine
-from winready_sandbox.network.proxy import ServiceProxy
+from winready_sandbox.network.proxy import ServiceProxy, knows_both_families
 from winready_sandbox.network.resolver import DnsConfig
 from winready_sandbox.network.services import ServiceCatalog
 from winready_sandbox.network.stack import PodIdentity, Serve, Stack
@@ -26,6 +27,8 @@ from winready_sandbox.network.world import RESOLVER, OutsideWorld
 from winready_sandbox.streams import Connection
 
 CLUSTER_DNS = "10.96.0.10"
+NODE_LOCAL_DNS = "169.254.20.10"
+"""Where the DNS cache of a Linux node listens, on every one of them."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -42,12 +45,22 @@ class NodeNetwork:
         self.admits: Callable[[str, int], bool] = lambda protocol, port: True
         """The host's firewall: whether an inbound packet of a protocol (TCP, UDP, ICMPv4 ...) to a port gets in."""
         self.host = Stack(name, os, list(addresses), self, None)
-        self.pods: set[Stack] = set()
+        self.pods: dict[Stack, float] = {}
+        """Since when each has been here, the oldest first."""
+        self.had = 0
+        """How many pods were here so far."""
+        self.uids: set[str] = set()
+        """Of those pods: one that is started again after a reboot is not new."""
+        self.first_hosts_file = ""
+        """What the first pod of the node found in its hosts file."""
         # The CNI keeps the first addresses: gateway on both, and a host endpoint and source VIP on Windows.
         first = 4 if os == "windows" else 2
         self.pools = [AddressPool(cidr, first) for cidr in pod_cidrs]
+        self._handed_out: list[list[str]] = []
+        """Addresses of pods in the order of their start: of those that live, or of all where a defect counts them."""
         self._fabric = fabric
         self._flows: Counter[tuple[str, str]] = Counter()
+        self._packets: Counter[tuple[str, str]] = Counter()
         self._rng = random.Random(f"{fabric.seed}/{name}")
         self._program()
 
@@ -64,7 +77,9 @@ class NodeNetwork:
             self._rng,
             has_local=self._has_pod,
         )
-        self.policies = PolicyEngine(self.os, fabric.view, fabric.clock, self.defects.policy, self._rng)
+        self.policies = PolicyEngine(
+            self.os, fabric.view, fabric.clock, self.defects.policy, self._rng, lambda: self.pods
+        )
 
     def _has_pod(self, ip: str) -> bool:
         return any(stack in self.pods for stack in self._fabric.stacks.get(ip, ()))
@@ -74,7 +89,45 @@ class NodeNetwork:
         taken = sorted((stack.name, stack.addresses) for stack in self.pods)
         if self.defects.link.duplicate_ip and taken:
             return list(taken[0][1])
-        return [pool.take() for pool in self.pools]
+        if self.defects.link.foreign_ip and (foreign := self._foreign_addresses()):
+            return foreign
+        living = [addresses for addresses in self._handed_out if any(a in self._fabric.stacks for a in addresses)]
+        after, most = self.defects.addresses.reused_after, self.defects.addresses.leaked_until
+        if after and len(self._handed_out) >= after and living:
+            return living[-1]
+        if most and len(self._handed_out) >= most:
+            raise NoAddressLeft("no available addresses")
+        one = self.defects.link.pods_without_ipv6 or not knows_both_families(self.os, self.build)
+        addresses = [pool.take() for pool in self.pools if not one or pool.network.version == 4]
+        self._handed_out = [*(self._handed_out if after or most else living), addresses]
+        return addresses
+
+    def _foreign_addresses(self) -> list[str]:
+        """What a pod of another node of this OS has, and none of this node yet: two nodes with one subnet do so."""
+        own = {address for stack in self.pods for address in stack.addresses}
+        others = [node for node in self._fabric.nodes.values() if node is not self and node.os == self.os]
+        found = (stack.addresses for node in others for stack in node.pods if own.isdisjoint(stack.addresses))
+        return list(next(found, []))
+
+    def hides(self, pod: Stack) -> bool:
+        """Whether flows from other nodes do not find this pod here."""
+        link = self.defects.link
+        if link.first_pod_only and pod is not next(iter(self.pods)):
+            return True
+        if link.newest_pod_only and pod is not next(reversed(self.pods)):
+            return True
+        if 0 < link.cut_off_after < pod.number and pod.number % 3 == 0:
+            return True
+        return 0 < link.pods_lost_after < self._fabric.clock.now() - self.pods.get(pod, math.inf)
+
+    def keeps_in(self, pod: Stack) -> bool:
+        """Whether connections of this pod to pods on other nodes do not leave."""
+        return self.defects.link.first_pod_gets_out and pod is not next(iter(self.pods))
+
+    def delay(self) -> float:
+        """Cluster seconds that this node's wire adds to one way of a flow."""
+        link = self.defects.link
+        return link.latency + (self._rng.uniform(0, link.jitter) if link.jitter else 0.0)
 
     def loses_flow(self, source: str, target: str) -> bool:
         """Whether the next new flow over this node's link vanishes.
@@ -82,13 +135,14 @@ class NodeNetwork:
         Of what a source sends to an address, or to all that is behind a service, the exact share is lost, evenly
         spread and beginning early: who tries ten times does not depend on luck.
         """
-        loss = self.defects.link.loss
-        if loss <= 0:
-            self._flows.clear()
-            return False
-        self._flows[source, target] += 1
-        count = self._flows[source, target]
-        return int((count + 2) * loss) > int((count + 1) * loss)
+        link = self.defects.link
+        if link.down_every and self._fabric.clock.now() % link.down_every < link.down_for:
+            return True
+        return _lost(self._flows, (source, target), link.loss)
+
+    def loses_packet(self, source: str, target: str) -> bool:
+        """The same for the next packet of any flow."""
+        return _lost(self._packets, (source, target), self.defects.link.packet_loss)
 
     def go_down(self) -> None:
         """The machine is off: nobody answers, kernel tables are gone. Pods are the kubelet's to detach."""
@@ -105,11 +159,27 @@ class NodeNetwork:
         self.policies.sync()
 
 
+def _lost(counts: Counter[tuple[str, str]], way: tuple[str, str], share: float) -> bool:
+    """Whether the next of a way is among the share that is lost."""
+    if share <= 0:
+        if counts:
+            counts.clear()
+        return False
+    counts[way] += 1
+    return int((counts[way] + 2) * share) > int((counts[way] + 1) * share)
+
+
 class Fabric:
     """All of the simulated network."""
 
     def __init__(
-        self, clock: Clock, *, domain: str = "cluster.local", cluster_dns: Sequence[str] = (CLUSTER_DNS,), seed: int = 0
+        self,
+        clock: Clock,
+        *,
+        domain: str = "cluster.local",
+        cluster_dns: Sequence[str] = (CLUSTER_DNS,),
+        node_local_dns: bool = False,
+        seed: int = 0,
     ) -> None:
         self.clock = clock
         self.domain = domain
@@ -121,6 +191,7 @@ class Fabric:
         """What the nodes themselves resolve with."""
         self.cni_dns = DnsConfig(tuple(cluster_dns), (f"svc.{domain}",))
         """The static settings in the CNI configuration of Windows nodes."""
+        self._node_local_dns = node_local_dns
         self.nodes: dict[str, NodeNetwork] = {}
         self.stacks: dict[str, list[Stack]] = defaultdict(list)
         self._nodes_by_ip: dict[str, NodeNetwork] = {}
@@ -182,15 +253,23 @@ class Fabric:
         home = self.nodes[node]
         addresses = home.pod_addresses()
         stack = Stack(f"{namespace}/{name}", home.os, addresses, home, PodIdentity(namespace, name, uid, labels or {}))
-        home.pods.add(stack)
+        home.pods[stack] = self.clock.now()
+        home.had += 1
+        stack.number = home.had
+        stack.new = uid not in home.uids
+        home.uids.add(uid)
         for address in addresses:
             self.stacks[address].append(stack)
-        return NetworkEndpoint(self, stack, dns or self.cluster_dns_for(namespace))
+        return NetworkEndpoint(self, stack, dns or self.cluster_dns_for(namespace, home.os))
 
-    def cluster_dns_for(self, namespace: str) -> DnsConfig:
+    def kubelet_dns(self, os: str) -> tuple[str, ...]:
+        """The nameservers that kubelets of an OS give their pods."""
+        return (NODE_LOCAL_DNS,) if self._node_local_dns and os == "linux" else self.cni_dns.nameservers
+
+    def cluster_dns_for(self, namespace: str, os: str) -> DnsConfig:
         """The settings of a pod with dnsPolicy ClusterFirst."""
         searches = (f"{namespace}.svc.{self.domain}", f"svc.{self.domain}", self.domain)
-        return DnsConfig(self.cni_dns.nameservers, searches, (("ndots", "5"),))
+        return DnsConfig(self.kubelet_dns(os), searches, (("ndots", "5"),))
 
     def detach(self, endpoint: NetworkEndpoint) -> None:
         """Take a pod off the network; host network pods leave the host as it is."""
@@ -209,7 +288,7 @@ class Fabric:
                 for pool in stack.node.pools if stack.node is not None else []:
                     pool.release(address)
         if stack.node is not None:
-            stack.node.pods.discard(stack)
+            stack.node.pods.pop(stack, None)
 
     def stack_at(self, address: str) -> Stack | None:
         """The owner of an address; two owners of one address take turns, as in a fight over ARP entries."""

@@ -41,10 +41,12 @@ class Message:
     recursion_desired: bool = True
     recursion_available: bool = False
     additional: tuple[Record, ...] = field(default=())
+    truncated: bool = False
+    """The answer did not fit into a datagram; it is to be had in a stream."""
 
     def encode(self) -> bytes:
         """The message as bytes."""
-        flags = self.response << 15 | self.authoritative << 10 | self.recursion_desired << 8
+        flags = self.response << 15 | self.authoritative << 10 | self.truncated << 9 | self.recursion_desired << 8
         flags |= self.recursion_available << 7 | self.rcode
         counts = (1, len(self.answers), len(self.authority), len(self.additional))
         out = bytearray(struct.pack("!6H", self.id, flags, *counts))
@@ -85,6 +87,7 @@ def decode(data: bytes) -> Message:
         additional=sections[2],
         recursion_desired=bool(flags & 0x0100),
         recursion_available=bool(flags & 0x0080),
+        truncated=bool(flags & 0x0200),
     )
 
 

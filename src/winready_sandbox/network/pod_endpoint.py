@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from winready_sandbox.network.defects import DnsDefects
 from winready_sandbox.network.endpoint import Refused, TimedOut, Unreachable
 from winready_sandbox.network.messages import Message
-from winready_sandbox.network.resolver import DnsConfig, Resolver
+from winready_sandbox.network.questions import Questions
+from winready_sandbox.network.resolver import DnsConfig, Resolver, Wires
 from winready_sandbox.network.routing import Path, answers_ping, route
 from winready_sandbox.network.stack import Answer, LinkPipe, PortListener, Serve, Stack
 from winready_sandbox.network.world import RESOLVER
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 GIVE_UP = {"windows": 21.0, "linux": 130.0}
 """Cluster seconds after which the OS itself stops trying to connect."""
+FIRST_RETRY = {"windows": 3.0, "linux": 1.0}
+"""Cluster seconds after which it sends a first packet again; each time it waits twice as long."""
 WINDOWS_REFUSAL = 2.0
 """Windows tries a refused connection three times before it tells."""
 
@@ -30,7 +34,9 @@ class NetworkEndpoint:
         self.fabric = fabric
         self.stack = stack
         defects = stack.node.defects.dns if stack.node is not None and stack.is_pod else DnsDefects()
-        self.resolver = Resolver(stack.os, dns, fabric.cni_dns, fabric.domain, defects, fabric.clock)
+        questions = Questions(fabric.domain, fabric.view, defects, fabric.clock)
+        self.resolver = Resolver(stack.os, dns, fabric.cni_dns, fabric.node_dns, questions, defects, fabric.clock)
+        self._wires = Wires(self._send, self._send_stream)
 
     @property
     def node(self) -> str:
@@ -57,11 +63,13 @@ class NetworkEndpoint:
         if protocol == "SCTP" and self.os == "windows":
             raise Unreachable("protocol not supported")
         path = route(self.fabric, self.stack, address, port, protocol)
+        if path.lossy and (again := self._retries(path, address)):
+            path = replace(path, latency=path.latency + again / 2)
         await self._travel(path, timeout, address, refusal=WINDOWS_REFUSAL if self.os == "windows" else 0.0)
         local = (self.stack.source_for(address) or address, self.stack.ephemeral_port())
         if address == "::1" or address.startswith("127."):
             local = (address, local[1])
-        towards, back = self._pipe(path), self._pipe(path)
+        towards, back = self._pipe(path, path.max_payload), self._pipe(path, path.max_answer)
         client = Connection(back, towards, local, (address, port))
         server = Connection(towards, back, path.target, (path.source or local[0], local[1]))
         self.stack.connections.add(client)
@@ -71,9 +79,25 @@ class NetworkEndpoint:
             self.fabric.serve_outside(server)
         return client
 
-    def _pipe(self, path: Path) -> Pipe:
-        if path.extra_delay or path.max_payload:
-            return LinkPipe(self.fabric.clock.wall(path.extra_delay), path.max_payload)
+    def _retries(self, path: Path, address: str) -> float:
+        """Cluster seconds that pass until a first packet and its answer get through.
+
+        Later packets of a connection are sent again within a fraction of a second, which nobody here notices.
+        """
+        waited, pause = 0.0, FIRST_RETRY[self.os]
+        while waited < GIVE_UP[self.os] and self._lost(path, address):
+            waited += pause
+            pause *= 2
+        return waited
+
+    def _lost(self, path: Path, address: str) -> bool:
+        """Whether a packet or its answer vanishes on one of the wires."""
+        lost = [node.loses_packet(self.stack.name, address) for node in path.lossy for _ in ("there", "back")]
+        return any(lost)
+
+    def _pipe(self, path: Path, largest: int) -> Pipe:
+        if path.extra_delay or largest:
+            return LinkPipe(self.fabric.clock.wall(path.extra_delay), largest)
         return Pipe()
 
     async def _travel(self, path: Path, timeout: float, address: str, *, refusal: float = 0.0) -> None:
@@ -107,7 +131,7 @@ class NetworkEndpoint:
     async def exchange(self, address: str, port: int, payload: bytes, *, timeout: float) -> bytes:
         """Send one UDP datagram and wait for the answer."""
         path = route(self.fabric, self.stack, address, port, "UDP")
-        if path.max_payload and len(payload) > path.max_payload:
+        if (path.max_payload and len(payload) > path.max_payload) or self._lost(path, address):
             path = Path("drop")
         await self._travel(path, timeout, address)
         if path.listener is None:
@@ -115,7 +139,7 @@ class NetworkEndpoint:
         else:
             source = (path.source or address, self.stack.ephemeral_port())
             answer = await self._answer(path.listener, payload, source, timeout)
-        if answer is None:
+        if answer is None or (path.max_answer and len(answer) > path.max_answer):
             await self._silence(timeout, address)
         return answer
 
@@ -147,7 +171,7 @@ class NetworkEndpoint:
 
     async def query(self, server: str, name: str, kind: str, *, timeout: float = 5.0, tcp: bool = False) -> Message:
         """Ask a nameserver directly, as dig does."""
-        return await self.resolver.query(self._send_stream if tcp else self._send, server, name, kind, timeout)
+        return await self.resolver.query(self._wires, server, name, kind, timeout, tcp=tcp)
 
     async def resolve(
         self, name: str, *, timeout: float = 10.0, hosts: str = "", families: tuple[int, ...] = ()
@@ -155,7 +179,7 @@ class NetworkEndpoint:
         """Addresses of a name: the hosts file's text first, then DNS with the search rules of this endpoint's OS."""
         if not families:
             families = (4, 6) if any(":" in address for address in self.addresses) else (4,)
-        return await self.resolver.resolve(self._send, name, hosts=hosts, families=families, timeout=timeout)
+        return await self.resolver.resolve(self._wires, name, hosts=hosts, families=families, timeout=timeout)
 
     async def _send(self, server: str, port: int, payload: bytes, timeout: float) -> bytes:
         return await self.exchange(server, port, payload, timeout=timeout)

@@ -7,7 +7,7 @@ decides; `pod_endpoint` lets the time pass and makes the connection.
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from winready_sandbox.network.policy import Peer
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SAME_NODE, OTHER_NODE, OUTSIDE = 0.0002, 0.001, 0.02
 """One-way latencies in cluster seconds."""
+LINK_LOCAL = "169.254."
+"""Addresses that a packet never leaves the node for: what listens there, listens on the node itself."""
 NEIGHBOUR_TIMEOUT = 3.0
 """How long Linux looks for the owner of an address before it says that there is no route to it."""
 
@@ -38,6 +40,11 @@ class Path:
     """The sender as the receiver sees it."""
     extra_delay: float = 0.0
     max_payload: int = 0
+    """Of a packet of the sender; 0 without a limit."""
+    max_answer: int = 0
+    """Of a packet of the receiver."""
+    lossy: tuple[NodeNetwork, ...] = ()
+    """Nodes over whose wires it goes."""
     outside: bool = False
 
 
@@ -63,7 +70,11 @@ def route(fabric: Fabric, src: Stack, address: str, port: int, protocol: str) ->
     if node is not None and (rule := node.proxy.vip(address, port, protocol)) is not None:
         if node.defects.proxy.host_service_ips_dead and not src.is_pod:
             return DROP
+        if node.defects.proxy.new_pods_left_out and src.is_pod and src.new:
+            return DROP
         return _to_backend(fabric, src, source, node, rule, protocol, external=False)
+    if address.startswith(LINK_LOCAL) and node is not None and node.os == "linux":
+        return _local(node.host, source, address, port, protocol)
     target_node = fabric.node_with(address)
     if target_node is not None and (rule := target_node.proxy.node_port(port, protocol)) is not None:
         return _to_node_port(fabric, src, source, target_node, rule, protocol)
@@ -88,11 +99,11 @@ def _to_node_port(fabric: Fabric, src: Stack, source: str, node: NodeNetwork, ru
             return DROP
     elif own and node.defects.proxy.own_node_port_dead:
         return DROP
-    if not node.host.up or node.proxy.node_port_verdict() is not None:
+    if not node.host.up or node.proxy.node_port_verdict(protocol, 6 if ":" in source else 4) is not None:
         return DROP
     target = node.host.source_for(source) or source
     asked = f"{rule.state.key} on {node.name}"
-    if not own and (blocked := _wire(fabric, src, node.host, target, asked)) is not None:
+    if not own and (blocked := _wire(fabric, src, node.host, target, asked, protocol)) is not None:
         return blocked
     return _to_backend(fabric, src, source, node, rule, protocol, external=True)
 
@@ -113,7 +124,12 @@ def _to_backend(
     elif external and not rule.state.external_local:
         seen = node.host.source_for(backend.ip) or source
     hop = node.host if external else src
-    return _deliver(fabric, src, seen, backend.ip, backend.port, protocol, hop=hop, asked=str(rule.state.key))
+    path = _deliver(fabric, src, seen, backend.ip, backend.port, protocol, hop=hop, asked=str(rule.state.key))
+    if most := node.defects.proxy.max_payload:
+        path = replace(
+            path, max_payload=min(path.max_payload or most, most), max_answer=min(path.max_answer or most, most)
+        )
+    return path
 
 
 def _deliver(
@@ -137,17 +153,17 @@ def _deliver(
     if pod is not None and src.node is not None and dst is not src:
         named = fabric.named_ports(dst.pod) if dst is not None and dst.pod is not None else {}
         labels = fabric.labels_of(pod)
-        peer = _peer(fabric, address, dst)
-        if not src.node.policies.allows("egress", pod.namespace, labels, peer, port, protocol, named):
+        peer = _peer(fabric, address, dst, src.node)
+        if not src.node.policies.allows("egress", pod, labels, peer, port, protocol, named):
             return DROP
     if dst is None:
         return _to_nobody(fabric, src, address, port, protocol)
-    if (blocked := _wire(fabric, hop, dst, address, asked)) is not None:
+    if (blocked := _wire(fabric, hop, dst, address, asked, protocol)) is not None:
         return blocked
     if dst.pod is not None and dst.node is not None and dst is not src and seen not in dst.node.host.addresses:
-        peer = _peer(fabric, seen, fabric.stack_at(seen))
+        peer = _peer(fabric, seen, fabric.stack_at(seen), dst.node)
         labels, named = fabric.labels_of(dst.pod), fabric.named_ports(dst.pod)
-        if not dst.node.policies.allows("ingress", dst.pod.namespace, labels, peer, port, protocol, named):
+        if not dst.node.policies.allows("ingress", dst.pod, labels, peer, port, protocol, named):
             return DROP
     windows_host = dst.os == "windows" and not dst.is_pod
     if not dst.is_pod and dst.node is not None and dst is not src and not dst.node.admits(protocol, port):
@@ -158,25 +174,43 @@ def _deliver(
         return DROP if windows_host and dst is not src else REFUSE
     nodes = {stack.node.name: stack.node for stack in (src, hop, dst) if stack.node is not None}
     same = src.node is dst.node and len(nodes) <= 1
-    links = [] if same else [node.defects.link for node in nodes.values()]
+    wires = () if same else tuple(nodes.values())
     return Path(
         "deliver",
         SAME_NODE if same else OTHER_NODE,
         listener,
         (address, port),
         seen,
-        sum(link.latency for link in links),
-        min((link.mtu_black_hole for link in links if link.mtu_black_hole), default=0),
+        sum(node.delay() for node in wires),
+        _largest(src, dst, wires, protocol),
+        _largest(dst, src, wires, protocol),
+        wires,
     )
 
 
-def _peer(fabric: Fabric, ip: str, stack: Stack | None) -> Peer:
+def _largest(src: Stack, dst: Stack, wires: tuple[NodeNetwork, ...], protocol: str) -> int:
+    """Payload bytes of the largest packet that gets from one stack to another over these nodes; 0 without a limit."""
+    limits = []
+    for node in wires:
+        link = node.defects.link
+        way = link.mtu_way
+        # A node that only forwards has the packet coming in and going out.
+        passes = way == "both" or (way == "out" and dst.node is not node) or (way == "in" and src.node is not node)
+        if link.mtu_black_hole and passes:
+            limits.append(link.mtu_black_hole)
+        if link.largest_datagram and protocol == "UDP":
+            limits.append(link.largest_datagram)
+    return min(limits, default=0)
+
+
+def _peer(fabric: Fabric, ip: str, stack: Stack | None, node: NodeNetwork) -> Peer:
+    """The other side as the policy engine of a node knows it."""
     if stack is None or stack.pod is None:
         return Peer(ip)
-    return Peer(ip, stack.pod.namespace, fabric.labels_of(stack.pod))
+    return Peer(ip, stack.pod.namespace, fabric.labels_of(stack.pod), stack.pod.labels, stack.node is node)
 
 
-def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str, asked: str = "") -> Path | None:
+def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str, asked: str = "", protocol: str = "") -> Path | None:
     """What the wires between two stacks do to a new flow."""
     if not dst.up or (dst.node is not None and not dst.node.host.up):
         # Machines share one wire: the neighbour does not answer for its address, and Linux says so.
@@ -191,6 +225,16 @@ def _wire(fabric: Fabric, src: Stack, dst: Stack, address: str, asked: str = "")
         return DROP
     if dst.node is not None and dst.node.defects.link.one_way == "in":
         return DROP
+    if protocol == "UDP" and any(node.defects.link.udp_dead for node in nodes):
+        return DROP
+    if dst.node is not None and dst.is_pod and dst.node.hides(dst):
+        return DROP
+    if protocol == "TCP" and src.node is not None and src.is_pod and dst.is_pod and src.node.keeps_in(src):
+        return DROP
+    if dst.node is not None and dst.is_pod and src.node is not None:
+        stale = dst.node.defects.link.stale_routes
+        if stale and stale in ("everywhere", src.os):
+            return DROP
     lost = [node for node in nodes if node.loses_flow(src.name, asked or address)]
     return DROP if lost else None
 
@@ -235,11 +279,11 @@ def answers_ping(fabric: Fabric, src: Stack, address: str) -> Path:
     for stack, direction, other in ((src, "egress", address), (dst, "ingress", source)):
         if stack.pod is None or stack.node is None or other in stack.node.host.addresses:
             continue
-        peer = _peer(fabric, other, fabric.stack_at(other))
+        peer = _peer(fabric, other, fabric.stack_at(other), stack.node)
         labels = fabric.labels_of(stack.pod)
         way: Literal["ingress", "egress"] = "egress" if direction == "egress" else "ingress"
-        if not stack.node.policies.allows(way, stack.pod.namespace, labels, peer, 0, "ICMP", {}):
+        if not stack.node.policies.allows(way, stack.pod, labels, peer, 0, "ICMP", {}):
             return DROP
-    links = [stack.node.defects.link.latency for stack in (src, dst) if stack.node is not None]
+    delays = [stack.node.delay() for stack in (src, dst) if stack.node is not None]
     same = src.node is dst.node
-    return Path("deliver", SAME_NODE if same else OTHER_NODE, extra_delay=0.0 if same else sum(links))
+    return Path("deliver", SAME_NODE if same else OTHER_NODE, extra_delay=0.0 if same else sum(delays))

@@ -24,6 +24,10 @@ class ServicePort:
     protocol: str
     node_port: int
     backends: tuple[Backend, ...]
+    unready: tuple[Backend, ...] = ()
+    """Endpoints that no sound proxy sends anything to."""
+    first_slice: tuple[Backend, ...] = ()
+    """Those of the backends that are in the first EndpointSlice that has any."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def _compile(service: Obj, slices: dict[Key, Obj]) -> ServiceState | None:
             port["port"],
             port.get("protocol", "TCP"),
             port.get("nodePort", 0),
-            _backends(port.get("name", ""), port.get("protocol", "TCP"), slices),
+            *_backends(port.get("name", ""), port.get("protocol", "TCP"), slices),
         )
         for port in spec.get("ports") or []
     )
@@ -95,11 +99,16 @@ def _compile(service: Obj, slices: dict[Key, Obj]) -> ServiceState | None:
     )
 
 
-def _backends(port_name: str, protocol: str, slices: dict[Key, Obj]) -> tuple[Backend, ...]:
-    """Ready endpoints; when there is none, those that still serve while they terminate."""
+def _backends(port_name: str, protocol: str, slices: dict[Key, Obj]) -> tuple[tuple[Backend, ...], ...]:
+    """Ready endpoints; when there is none, those that still serve while they terminate.
+
+    Then those that are neither, and those of the first that come from one slice.
+    """
     ready: dict[Backend, None] = {}
     terminating: dict[Backend, None] = {}
-    for _, endpoint_slice in sorted(slices.items()):
+    unready: dict[Backend, None] = {}
+    slice_of: dict[Backend, Key] = {}
+    for key, endpoint_slice in sorted(slices.items()):
         for port in endpoint_slice.get("ports") or []:
             if (port.get("name") or "") != port_name or port.get("protocol", "TCP") != protocol or not port.get("port"):
                 continue
@@ -110,7 +119,12 @@ def _backends(port_name: str, protocol: str, slices: dict[Key, Obj]) -> tuple[Ba
                 elif conditions.get("serving") is not False and conditions.get("terminating"):
                     bucket = terminating
                 else:
-                    continue
+                    bucket = unready
                 for ip in endpoint.get("addresses", [])[:1]:
-                    bucket[Backend(ip, port["port"], endpoint.get("nodeName") or "")] = None
-    return tuple(ready or terminating)
+                    backend = Backend(ip, port["port"], endpoint.get("nodeName") or "")
+                    bucket[backend] = None
+                    if bucket is not unready:
+                        slice_of.setdefault(backend, key)
+    found = tuple(ready or terminating)
+    first = tuple(backend for backend in found if slice_of[backend] == slice_of[found[0]])
+    return found, tuple(unready), first

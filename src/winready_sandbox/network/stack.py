@@ -102,6 +102,10 @@ class Stack:
         self.node = node
         self.pod = pod
         self.up = True
+        self.number = 0
+        """Which one it is of the pods that its node has had."""
+        self.new = True
+        """False for a pod that its node starts again."""
         self.ports: dict[tuple[str, str, int], PortListener] = {}
         self.connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._first_port, self._last_port = (49152, 65535) if os == "windows" else (32768, 60999)

@@ -54,7 +54,8 @@ def _tolerates_pressure(toleration: Object) -> bool:
 
 def _wrong_os(pod: Object, node: Object) -> Refusal | None:
     wanted = (pod["spec"].get("os") or {}).get("name")
-    actual = node["metadata"]["labels"]["kubernetes.io/os"]
+    # A kubelet goes by what it was built for, whatever its node's labels say.
+    actual = node["status"]["nodeInfo"]["operatingSystem"]
     if wanted and wanted != actual:
         return Refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
     selected = (pod["spec"].get("nodeSelector") or {}).get("kubernetes.io/os")

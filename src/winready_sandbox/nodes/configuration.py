@@ -28,6 +28,10 @@ class Settings:
     """Seconds of graceful node shutdown; 0 = a reboot ends pods without notice."""
     shutdown_grace_critical: float = 0.0
     """The last part of them, which belongs to critical pods."""
+    pull_seconds: float = 0.0
+    """The least that a pull of an image takes on a Windows node that does not have it yet."""
+    hides_configuration: bool = False
+    """Whether ``/configz`` is closed to everybody."""
     declares_features: bool = True
     sets_pod_cidr: bool = True
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from winready_sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable, Conflict, NotFound
@@ -69,7 +69,7 @@ class Kubelet:
         self.defects = NodeDefects()
         self.rng = random.Random(machine.name)
         build = machine.build.number if machine.build else ""
-        self.images = ImageStore(machine.os, build, clock, self.defects.runtime, self.rng)
+        self.images = ImageStore(machine.os, build, clock, self.defects.runtime, self.rng, settings.pull_seconds)
         self.recorder = Recorder(client, machine.name, clock)
         self.publisher = Publisher(client, machine.name)
         self.start_slots = asyncio.Semaphore(latency.of(machine.os).starts_at_once)
@@ -98,6 +98,9 @@ class Kubelet:
         which know of an end that was never reported."""
         self._away: Literal["", "left", "lost"] = ""
         """Why the node is not there: a defect keeps it from joining, or from coming back after a reboot."""
+        self.on_boot: Callable[[], Awaitable[None]] = _nothing
+        """Called when the machine has started again, before anything runs on it."""
+        self._fell_again = False
         machine.on_power = self._on_power
 
     @property
@@ -189,7 +192,7 @@ class Kubelet:
 
     async def _register(self) -> None:
         """Create the node, or bring an existing one of this name up to date."""
-        labels = registration.labels(self.machine, self.defects.kubelet.reports_build) | dict(self.settings.labels)
+        labels = registration.labels(self.machine, self.defects.kubelet) | dict(self.settings.labels)
         spec: Object = {
             "taints": [{"key": key, "value": value, "effect": effect} for key, value, effect in self.settings.taints]
         }
@@ -221,7 +224,7 @@ class Kubelet:
             self.addresses,
             self.images.all(),
             settings=self.settings,
-            reported_build=self.defects.kubelet.reports_build,
+            defects=self.defects.kubelet,
         )
         ready, reason, message = self._ready
         previous = self.object.get("status", {}).get("conditions") or []
@@ -286,6 +289,7 @@ class Kubelet:
     def forget(self, worker: PodWorker) -> None:
         """The pod is gone."""
         self.workers.pop(worker.uid, None)
+        self.machine.pod_folders.pop(worker.uid, None)
         self.publisher.drop(worker)
 
     async def delete(self, worker: PodWorker) -> None:
@@ -341,13 +345,21 @@ class Kubelet:
         if self.defects.kubelet.never_returns:
             self._away = "lost"
             return
-        await self.clock.sleep(self.rng.uniform(*_OUTAGE))
+        await self.clock.sleep(self.defects.kubelet.outage or self.rng.uniform(*_OUTAGE))
         await self._boot()
 
     async def _boot(self) -> None:
+        await self.on_boot()
         self.machine.restart()
         self.fabric.nodes[self.name].come_up()
         await self.start(after_reboot=True)
+        if (seconds := self.defects.kubelet.reboots_again) and not self._fell_again:
+            self._fell_again = True
+            self._spawn(self._fall(seconds), "fall")
+
+    async def _fall(self, seconds: float) -> None:
+        await self.clock.sleep(seconds)
+        self._on_power(PowerRequest(restart=True, delay=0.0))
 
     async def _shut_down_gracefully(self) -> None:
         self.going_down = True
@@ -355,3 +367,7 @@ class Kubelet:
         self.recorder.node("NodeShutdown", "Shutdown manager detected preshutdown event")
         await self.report_node()
         await shutdown.end_pods(self)
+
+
+async def _nothing() -> None:
+    """What happens at a boot unless somebody asks to be told."""

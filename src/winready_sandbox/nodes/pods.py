@@ -69,6 +69,7 @@ class PodWorker:
             self.sandbox.field,
             self.sandbox.resource,
             node.folders,
+            node.machine.pod_folders.setdefault(self.uid, {}),
         )
 
     def _states(self, kind: str) -> list[ContainerState]:
@@ -154,6 +155,7 @@ class PodWorker:
         """The pod has changed in the API."""
         old_containers = {item["name"]: item for item in self.pod["spec"]["containers"]}
         self.pod = self.facts.pod = pod = _without_own_status(_lean(pod))
+        self.sandbox.relabel(pod["metadata"])
         for item in pod["spec"]["containers"]:
             if item["image"] != old_containers.get(item["name"], item)["image"]:
                 self.runs[item["name"]].replace(item)
@@ -288,7 +290,7 @@ class PodWorker:
         links = self.pod["spec"].get("enableServiceLinks", True)
         services = await self.node.references.services()
         base = service_variables(services, self.pod["metadata"]["namespace"], links=links is not False)
-        return await self.sandbox.prepare(run.spec, image, self.volumes, base)
+        return await self.sandbox.prepare(run.spec, image, self.volumes, base, again=run.state.restarts > 0)
 
     async def sync(self) -> None:
         """What the kubelet does every minute or so: bring the volumes up to date."""
@@ -306,7 +308,9 @@ class PodWorker:
         await self._stop_sidecars(grace)
         if had_sandbox:
             await self.clock.sleep(latency.draw(self.node.rng, latency.of(self.node.machine.os).teardown))
+        await self._torn_down()
         self.sandbox.remove()
+        self.volumes.tear_down()
         self.facts.sandbox = False
         self.facts.terminating = True
         self._mark_ended()
@@ -320,6 +324,12 @@ class PodWorker:
         await self.node.publisher.flush(self)
         if self.pod["metadata"].get("deletionTimestamp"):
             await self.node.delete(self)
+
+    async def _torn_down(self) -> None:
+        """Wait for the machine to take down what ran the pod; a broken one never gets there."""
+        if self.node.machine.hangs_on_teardown():
+            while self.node.machine.defects.teardowns_hang:
+                await self.clock.sleep(_RETRY[0])
 
     def _mark_ended(self) -> None:
         """Containers that never ran count as ended once the pod is."""

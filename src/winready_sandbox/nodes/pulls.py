@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from dataclasses import dataclass
 
 from winready_sandbox.clock import Clock
@@ -25,18 +26,35 @@ class Pulled:
 class ImageStore:
     """The image cache of one node; several pods that want one image wait for one pull."""
 
-    def __init__(self, os: latency.OS, build: str, clock: Clock, defects: RuntimeDefects, rng: random.Random) -> None:
+    def __init__(
+        self,
+        os: latency.OS,
+        build: str,
+        clock: Clock,
+        defects: RuntimeDefects,
+        rng: random.Random,
+        least: float = 0.0,
+    ) -> None:
+        """``least``: what a pull takes at least on a Windows node that does not have the image."""
         self._os: latency.OS = os
         self._build = build
         self._clock = clock
         self._defects = defects
         self._rng = rng
+        self._least = least if os == "windows" else 0.0
         self._cached: dict[str, Image] = {}
         self._pulls: dict[str, asyncio.Lock] = {}
+        self._uses: Counter[str] = Counter()
 
     def cached(self, reference: str) -> Image | None:
         """The image if it is on the node already; raises `InvalidReference` for what is no reference."""
         return self._cached.get(images.full_reference(reference))
+
+    def use(self, image: Image) -> int:
+        """A container is made from an image; how many there were before."""
+        before = self._uses[image.name]
+        self._uses[image.name] += 1
+        return before
 
     def all(self) -> list[Image]:
         """Every image on the node."""
@@ -68,7 +86,7 @@ class ImageStore:
                 await self._clock.sleep(seconds)
                 raise
             if name not in self._cached:
-                seconds += image.size / figures.pull_bytes_per_second
+                seconds = max(seconds + image.size / figures.pull_bytes_per_second, self._least)
             await self._clock.sleep(seconds)
             self._cached[name] = image
         return Pulled(image, seconds, waited)

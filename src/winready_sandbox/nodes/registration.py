@@ -7,23 +7,29 @@ from typing import Any
 from winready_sandbox.machine.images import Image
 from winready_sandbox.machine.machine import Machine
 from winready_sandbox.nodes.configuration import KUBELET_PORT, MAX_PODS, Settings
+from winready_sandbox.nodes.defects import KubeletDefects
 from winready_sandbox.nodes.times import stamp
 
 Object = dict[str, Any]
 _DISK = 128 * 2**30
 
 
-def labels(machine: Machine, reported_build: str = "") -> dict[str, str]:
+def labels(machine: Machine, defects: KubeletDefects) -> dict[str, str]:
     """The labels that a kubelet sets on its own node."""
+    os = defects.labels_os or machine.os
     result = {
         "beta.kubernetes.io/arch": machine.architecture,
-        "beta.kubernetes.io/os": machine.os,
+        "beta.kubernetes.io/os": os,
         "kubernetes.io/arch": machine.architecture,
         "kubernetes.io/hostname": machine.name,
-        "kubernetes.io/os": machine.os,
+        "kubernetes.io/os": os,
+        # Whoever judges this cluster must know that it is none of flesh and blood.
+        "sandbox.winready.io/simulated": "true",
     }
     if machine.build is not None:
-        result["node.kubernetes.io/windows-build"] = reported_build or machine.build.label
+        result["node.kubernetes.io/windows-build"] = (
+            defects.labels_build or defects.reports_build or machine.build.label
+        )
     return result
 
 
@@ -59,22 +65,24 @@ def conditions(
 
 
 def status(
-    machine: Machine, addresses: list[str], images: list[Image], *, settings: Settings, reported_build: str
+    machine: Machine, addresses: list[str], images: list[Image], *, settings: Settings, defects: KubeletDefects
 ) -> Object:
     """The node's status without its conditions.
 
     There is no ``Hostname`` address: an API server prefers it over the others, and nobody resolves these names.
     """
+    memory = int(machine.memory_bytes * defects.memory_share)
+    reported_build = defects.reports_build
     capacity = {
         "cpu": str(machine.cores),
-        "memory": f"{machine.memory_bytes // 1024}Ki",
+        "memory": f"{memory // 1024}Ki",
         "pods": str(MAX_PODS),
         "ephemeral-storage": f"{_DISK // 1024}Ki",
     }
     if machine.os == "linux":
         capacity |= {"hugepages-1Gi": "0", "hugepages-2Mi": "0"}
     allocatable = capacity | {
-        "memory": f"{(machine.memory_bytes - settings.memory_threshold(machine.os)) // 1024}Ki",
+        "memory": f"{(memory - settings.memory_threshold(machine.os)) // 1024}Ki",
         "ephemeral-storage": str(_DISK * 9 // 10),
     }
     kernel = machine.kernel_version

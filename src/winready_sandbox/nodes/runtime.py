@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from winready_sandbox.apiclient import ApiFailure, ApiUnreachable
 from winready_sandbox.machine import images, users
+from winready_sandbox.machine.builds import HOST_PROCESS_SINCE
 from winready_sandbox.machine.container import Container
-from winready_sandbox.machine.domain import CredentialSpec
 from winready_sandbox.machine.images import Image
 from winready_sandbox.machine.machine import HYPER_V_ISOLATION
 from winready_sandbox.machine.tree import File
 from winready_sandbox.machine.users import UnknownUser
+from winready_sandbox.network.addresses import NoAddressLeft
 from winready_sandbox.network.resolver import DnsConfig
 from winready_sandbox.nodes import environment, latency, resources
 from winready_sandbox.nodes.environment import ConfigError
+from winready_sandbox.nodes.identity import credentials, is_first, named_user, windows_options
 
 if TYPE_CHECKING:
     from winready_sandbox.network.pod_endpoint import NetworkEndpoint
@@ -53,14 +55,6 @@ class Prepared:
     argv: list[str]
     message: File
     """Where it can leave a last word."""
-
-
-def windows_options(pod: Object, container: Object | None = None) -> Object:
-    """The Windows security options in force: the container's over the pod's."""
-    options = dict((pod["spec"].get("securityContext") or {}).get("windowsOptions") or {})
-    if container is not None:
-        options |= (container.get("securityContext") or {}).get("windowsOptions") or {}
-    return options
 
 
 def is_host_process(pod: Object) -> bool:
@@ -108,19 +102,30 @@ class PodSandbox:
             span = figures.host_process if self.host_process else figures.sandbox
             await node.clock.sleep(latency.draw(node.rng, span) * node.defects.kubelet.slow_start_factor)
         handler = await self._handler()
+        self._check_host_process()
         self._check_user()
+        self._check_network()
         if handler == HYPER_V_ISOLATION:
             self._virtual_machine = f"{metadata['uid']}@vm"
             node.machine.virtual_machines.add(self._virtual_machine)
-        self.endpoint = node.fabric.attach(
-            node.machine.name,
-            namespace=metadata["namespace"],
-            name=metadata["name"],
-            uid=metadata["uid"],
-            labels=metadata.get("labels") or {},
-            host_network=self.on_host,
-            dns=self._dns(),
-        )
+        try:
+            self.endpoint = node.fabric.attach(
+                node.machine.name,
+                namespace=metadata["namespace"],
+                name=metadata["name"],
+                uid=metadata["uid"],
+                labels=metadata.get("labels") or {},
+                host_network=self.on_host,
+                dns=self._dns(),
+            )
+        except NoAddressLeft as error:
+            raise PodSandboxError(
+                "rpc error: code = Unknown desc = failed to setup network for sandbox: plugin failed (add): "
+                f"failed to allocate address: {error}"
+            ) from None
+        if self.host_process and node.defects.kubelet.host_pods_misreported:
+            ranges = [ipaddress.ip_network(each) for each in node.object["spec"].get("podCIDRs") or []]
+            return [str(each[1]) for each in ranges]
         return list(self.endpoint.addresses)
 
     async def _handler(self) -> str:
@@ -139,9 +144,19 @@ class PodSandbox:
             )
         return handler
 
+    def _check_host_process(self) -> None:
+        """Older runtimes know nothing of them, and creating their containers fails (KEP-1981, known failure modes)."""
+        if self.host_process and self._node.machine.containerd_release < HOST_PROCESS_SINCE:
+            raise PodSandboxError(
+                "rpc error: code = Unknown desc = failed to create containerd task: failed to create shim task: "
+                "HostProcess containers are not supported by this runtime: unknown"
+            )
+
     def _check_user(self) -> None:
-        user = windows_options(self._pod).get("runAsUserName")
-        if self._node.machine.os != "windows" or not user or self._node.defects.runtime.ignores_user_name:
+        user = windows_options(self._pod).get("runAsUserName") or ""
+        if not self.host_process:
+            user = named_user(self._pod, None, self._node.defects.runtime)
+        if self._node.machine.os != "windows" or not user:
             return
         if self.host_process and self._node.machine.windows_host.group(user):
             return
@@ -151,14 +166,25 @@ class PodSandbox:
             identifier = self._pod["metadata"]["uid"].replace("-", "")
             raise PodSandboxError(
                 f'rpc error: code = Unknown desc = failed to start sandbox "{identifier}": failed to create containerd '
-                f"task: failed to create shim task: hcs::System::CreateProcess {identifier}: The user name or password "
-                "is incorrect.: unknown"
+                f"task: failed to create shim task: hcs::System::CreateProcess {identifier}: "
+                f"{self._node.machine.logon_failure}: unknown"
             ) from None
+
+    def _check_network(self) -> None:
+        failing = self._node.defects.runtime.sandboxes_fail
+        known = bool((self._pod.get("status") or {}).get("startTime"))
+        if self.on_host or not failing or (failing == "new" and known):
+            return
+        identifier = self._pod["metadata"]["uid"].replace("-", "")
+        raise PodSandboxError(
+            f'rpc error: code = Unknown desc = failed to setup network for sandbox "{identifier}": plugin '
+            'type="calico" failed (add): hnsCall failed in Win32: Element not found. (0x490)'
+        )
 
     def _dns(self) -> DnsConfig:
         spec, fabric = self._pod["spec"], self._node.fabric
         policy = spec.get("dnsPolicy") or "ClusterFirst"
-        cluster = fabric.cluster_dns_for(self._pod["metadata"]["namespace"])
+        cluster = fabric.cluster_dns_for(self._pod["metadata"]["namespace"], self._node.machine.os)
         if policy == "None":
             base = DnsConfig()
         elif policy == "Default" or self.host_process or (policy == "ClusterFirst" and self.on_host):
@@ -180,10 +206,19 @@ class PodSandbox:
         for address in self.endpoint.addresses if self.endpoint else []:
             full = f"{self._full_name(self.hostname)}\t" if spec.get("subdomain") and spec.get("hostname") else ""
             text += f"{address}\t{full}{self.hostname}\n"
+        defects = self._node.fabric.nodes[self._node.machine.name].defects.dns
         if aliases := spec.get("hostAliases"):
             text += "\n# Entries added by HostAliases.\n"
-            text += "".join(f"{alias['ip']}\t" + "\t".join(alias.get("hostnames") or []) + "\n" for alias in aliases)
+            most = 1 if defects.first_alias_only else None
+            names = [(alias["ip"], (alias.get("hostnames") or [])[:most]) for alias in aliases]
+            text += "".join(f"{address}\t" + "\t".join(known) + "\n" for address, known in names)
         return text
+
+    def _hosts_in_use(self) -> str:
+        network = self._node.fabric.nodes[self._node.machine.name]
+        own = self.hosts()
+        network.first_hosts_file = network.first_hosts_file or own
+        return network.first_hosts_file if network.defects.dns.hosts_of_first_pod else own
 
     def remove(self) -> None:
         """Take the pod off the network, and its virtual machine down."""
@@ -192,16 +227,18 @@ class PodSandbox:
             self._node.fabric.detach(self.endpoint)
             self.endpoint = None
 
-    async def prepare(self, spec: Object, image: Image, volumes: PodVolumes, base: dict[str, str]) -> Prepared:
-        """Everything up to the start of a container; raises `ConfigError`."""
+    async def prepare(
+        self, spec: Object, image: Image, volumes: PodVolumes, base: dict[str, str], *, again: bool = False
+    ) -> Prepared:
+        """Everything up to the start of a container, for the first time or ``again``; raises `ConfigError`."""
         node, pod = self._node, self._pod
-        image = self._image_in_use(image)
+        image = self._image_in_use(image, spec)
         variables = self._variables(spec, base)
         windows = image.os == "windows"
         user = self._user(spec, image)
         options = windows_options(pod, spec)
         limits = resources.limits(spec)
-        credentials = self._credentials(options) if windows else None
+        account = credentials(pod, spec, node.machine.domain, node.defects.runtime) if windows else None
         unasked = not options.get("gmsaCredentialSpec")
         try:
             container = Container(
@@ -209,50 +246,59 @@ class PodSandbox:
                 image,
                 name=spec["name"],
                 pod=f"{pod['metadata']['namespace']}/{pod['metadata']['name']}",
-                hostname=self.hostname if credentials is None or self.host_process or unasked else credentials.account,
+                hostname=self.hostname if account is None or self.host_process or unasked else account.account,
                 user=user,
                 cwd=environment.expand(spec.get("workingDir") or "", variables),
                 env=variables,
                 endpoint=self.endpoint,
                 cpu_limit=float(limits["cpu"]) if "cpu" in limits else None,
                 memory_limit=int(limits["memory"]) if "memory" in limits else None,
+                first=is_first(pod, spec),
+                again=again,
                 host_process=self.host_process,
-                credential_spec=credentials,
+                credential_spec=account,
             )
         except UnknownUser:
             raise LogonError(
                 "failed to create containerd task: failed to create shim task: hcs::System::CreateProcess "
-                f"{spec['name']}: The user name or password is incorrect.: unknown"
+                f"{spec['name']}: {node.machine.logon_failure}: unknown"
                 if windows
                 else f"failed to create containerd container: mount callback failed: unable to find user {user}: "
                 "no matching entries in passwd file"
             ) from None
         message = File(b"", 0o666)
         container.mount_volume(spec.get("terminationMessagePath") or "/dev/termination-log", message)
-        self._mount_kubelet_files(container)
-        volumes.mount(container, spec, variables)
+        self._mount_kubelet_files(container, first=is_first(pod, spec))
+        if not (self.host_process and node.defects.runtime.host_process_no_volumes):
+            volumes.mount(container, spec, variables)
         if not windows and (spec.get("securityContext") or {}).get("readOnlyRootFilesystem"):
             container.files.read_only_root = True
         argv = environment.command_line(spec, list(image.entrypoint), list(image.cmd), variables)
         return Prepared(image, container, argv, message)
 
-    def _image_in_use(self, image: Image) -> Image:
+    def _image_in_use(self, image: Image, spec: Object) -> Image:
         machine, defects = self._node.machine, self._node.defects.runtime
         build = machine.build.number if machine.build else ""
-        if defects.stale_tag and image.family == "agnhost":
-            image = images.resolve(f"{image.repository}:{defects.stale_tag}", machine.os, build)
+        first = is_first(self._pod, spec)
+        stale = defects.stale_tag or ("" if first else defects.stale_tag_later)
+        if stale and image.family == "agnhost":
+            image = images.resolve(f"{image.repository}:{stale}", machine.os, build)
+        if self._node.images.use(image) and defects.tag_moved:
+            image = image.moved()
         if defects.linux_for_windows and machine.os == "windows" and not self.host_process:
             family = images.FAMILIES[image.family]
             if family.linux is not None:
                 image = images.resolve(image.name, "linux")
         return image
 
-    def _mount_kubelet_files(self, container: Container) -> None:
+    def _mount_kubelet_files(self, container: Container, *, first: bool) -> None:
         if self.host_process:
             return
-        hosts = File(self.hosts().encode(), 0o644)
+        hosts = File(self._hosts_in_use().encode(), 0o644)
         if container.os == "windows":
-            container.files.mount(WINDOWS_HOSTS, hosts)
+            defects = self._node.fabric.nodes[self._node.machine.name].defects.dns
+            if first or not defects.hosts_in_first_container:
+                container.files.mount(WINDOWS_HOSTS, hosts)
             return
         container.files.mount("/etc/hosts", hosts)
         container.files.mount("/etc/hostname", File(f"{self.hostname}\n".encode()))
@@ -268,6 +314,10 @@ class PodSandbox:
             self.field,
             lambda reference: self.resource(spec["name"], reference),
         )
+
+    def relabel(self, metadata: Object) -> None:
+        """The pod has other labels or annotations from now on."""
+        self._pod = {**self._pod, "metadata": metadata}
 
     def field(self, path: str) -> str:
         """The value of a fieldRef."""
@@ -293,11 +343,13 @@ class PodSandbox:
         who += f'({self._pod["metadata"]["uid"]})", container: {spec["name"]})'
         if image.os == "windows":
             defects = self._node.defects.runtime
-            named = windows_options(self._pod, spec).get("runAsUserName") or ""
+            named = str(windows_options(self._pod, spec).get("runAsUserName") or "")
             if defects.host_process_unprivileged and self.host_process:
                 return "NT AUTHORITY\\Local service"
-            if defects.ignores_user_name and not self.host_process:
-                named = ""
+            if defects.host_process_as_system and self.host_process:
+                return "NT AUTHORITY\\SYSTEM"
+            if not self.host_process:
+                named = named_user(self._pod, spec, defects)
             # User names on Windows are not case sensitive.
             if context.get("runAsNonRoot") and (named or image.user).lower() == _WINDOWS_ROOT:
                 field = "runAsUserName" if named else "runAsUser"
@@ -305,7 +357,7 @@ class PodSandbox:
                     f"container's {field} ({named or image.user}) which will be regarded as root identity "
                     f"and will break non-root policy {who}"
                 )
-            return str(named)
+            return named
         user = "" if context.get("runAsUser") is None else str(context["runAsUser"])
         if context.get("runAsNonRoot"):
             effective = user or image.user.partition(":")[0]
@@ -321,15 +373,3 @@ class PodSandbox:
         if context.get("runAsGroup") is not None:
             return f"{user or image.user.partition(':')[0] or '0'}:{context['runAsGroup']}"
         return user
-
-    def _credentials(self, options: Object) -> CredentialSpec | None:
-        text, domain = options.get("gmsaCredentialSpec"), self._node.machine.domain
-        if not text and self._node.defects.runtime.credential_spec_for_all and domain is not None:
-            account = min(domain.accounts, default="")
-            return CredentialSpec(domain.name, domain.netbios, account)
-        if not text:
-            return None
-        try:
-            return CredentialSpec.parse(json.loads(text))
-        except ValueError as error:
-            raise ConfigError(f"invalid GMSA credential spec: {error}") from None

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Authorize = Callable[[web.Request], Awaitable[tuple[int, str] | None]]
 """Who may ask: None lets a request through, else the HTTP status and words that refuse it."""
 
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 class NodeServer:
     """The port of one node; it is closed while the node is down."""
@@ -40,8 +42,9 @@ class NodeServer:
 
     async def start(self, node: Kubelet) -> None:
         """Listen, and let the node's address lead here."""
-        app = web.Application(middlewares=[self._guard])
-        _Answers(node).install(app.router)
+        # Not as middleware: aiohttp keeps up to a thousand handlers for ever that it has put one around.
+        app = web.Application()
+        _Answers(node, self._authorize).install(app.router)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
@@ -61,40 +64,49 @@ class NodeServer:
             await self._runner.cleanup()
             self._runner = None
 
-    @web.middleware
-    async def _guard(
-        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        refused = None if request.path.startswith("/healthz") else await self._authorize(request)
-        if refused is not None:
-            return web.Response(status=refused[0], text=refused[1])
-        return await handler(request)
-
 
 class _Answers:
     """What a node answers to each path."""
 
-    def __init__(self, node: Kubelet) -> None:
+    def __init__(self, node: Kubelet, authorize: Authorize) -> None:
         self.node = node
+        self._authorize = authorize
         self._execs = 0
         self._refused: set[tuple[str, ...]] = set()
 
     def install(self, router: web.UrlDispatcher) -> None:
         """Bind the paths."""
         for verb, handler in (("exec", self._exec), ("attach", self._attach)):
-            router.add_route("*", f"/{verb}/{{namespace}}/{{pod}}/{{container}}", handler)
-            router.add_route("*", f"/{verb}/{{namespace}}/{{pod}}/{{uid}}/{{container}}", handler)
-        router.add_route("*", "/portForward/{namespace}/{pod}", self._port_forward)
-        router.add_route("*", "/portForward/{namespace}/{pod}/{uid}", self._port_forward)
-        router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._logs)
-        router.add_get("/stats/summary", self._summary)
-        router.add_get("/pods", self._pods)
+            router.add_route("*", f"/{verb}/{{namespace}}/{{pod}}/{{container}}", self._guarded(handler))
+            router.add_route("*", f"/{verb}/{{namespace}}/{{pod}}/{{uid}}/{{container}}", self._guarded(handler))
+        forward = self._guarded(self._port_forward)
+        router.add_route("*", "/portForward/{namespace}/{pod}", forward)
+        router.add_route("*", "/portForward/{namespace}/{pod}/{uid}", forward)
+        for path, answer in (
+            ("/containerLogs/{namespace}/{pod}/{container}", self._logs),
+            ("/stats/summary", self._summary),
+            ("/pods", self._pods),
+            ("/configz", self._config),
+            ("/metrics", self._metrics),
+            ("/metrics/resource", self._resource_metrics),
+            ("/logs/", self._node_logs),
+        ):
+            router.add_get(path, self._guarded(answer))
         router.add_get("/healthz", self._health)
         router.add_get("/healthz/ping", self._health)
-        router.add_get("/configz", self._config)
-        router.add_get("/metrics", self._metrics)
-        router.add_get("/metrics/resource", self._resource_metrics)
-        router.add_get("/logs/", self._node_logs)
+        router.add_route("*", "/{path:.*}", self._guarded(self._unknown))
+
+    def _guarded(self, answer: Answer) -> Answer:
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            refused = await self._authorize(request)
+            if refused is not None:
+                return web.Response(status=refused[0], text=refused[1])
+            return await answer(request)
+
+        return guarded
+
+    async def _unknown(self, request: web.Request) -> web.StreamResponse:
+        raise web.HTTPNotFound
 
     def _worker(self, request: web.Request) -> PodWorker:
         wanted = (request.match_info["namespace"], request.match_info["pod"])
@@ -219,8 +231,11 @@ class _Answers:
 
     async def _config(self, request: web.Request) -> web.Response:
         node, fabric = self.node, self.node.fabric
+        if node.settings.hides_configuration:
+            user = "user=kube-apiserver-kubelet-client, verb=get, resource=nodes, subresource(s)=[configz proxy]"
+            raise web.HTTPForbidden(text=f"Forbidden ({user})")
         config = configuration.document(
-            node.settings, node.machine.os, domain=fabric.domain, nameservers=list(fabric.cni_dns.nameservers)
+            node.settings, node.machine.os, domain=fabric.domain, nameservers=list(fabric.kubelet_dns(node.machine.os))
         )
         return web.json_response({"kubeletconfig": config})
 

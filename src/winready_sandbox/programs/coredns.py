@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Process
@@ -33,6 +33,8 @@ class ServerBlock:
     cluster_domain: str = ""
     hosts: str = ""
     upstreams: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+    """Where it listens; everywhere, if it does not say."""
 
 
 def read_corefile(text: str) -> list[ServerBlock]:
@@ -69,6 +71,8 @@ def _plugin(block: ServerBlock, words: list[str]) -> None:
             block.cluster_domain = domain
         case ["forward" | "proxy", _, *targets]:
             block.upstreams += targets
+        case ["bind", *addresses]:
+            block.addresses += addresses
 
 
 class CorednsServer(DnsServer):
@@ -81,17 +85,12 @@ class CorednsServer(DnsServer):
         super().__init__(ClusterZone(endpoint.fabric.view, block.cluster_domain or "nowhere.invalid"), endpoint)
         self._hosts = block.hosts
 
-    async def answer(self, payload: bytes, source: tuple[str, int] = ("", 0)) -> bytes | None:
-        """The reply to a datagram."""
-        try:
-            question = messages.decode(payload)
-        except messages.BadMessage:
+    def own_answer(self, question: Message) -> Message | None:
+        """What the hosts block says."""
+        if not (found := self._in_hosts(question)):
             return None
-        if found := self._in_hosts(question):
-            records = tuple(Record(question.name, question.type, 3600, data) for data in found)
-            reply = Message(question.id, question.name, question.type, True, True, answers=records)
-            return replace(reply, recursion_available=True).encode()
-        return await super().answer(payload, source)
+        records = tuple(Record(question.name, question.type, 3600, data) for data in found)
+        return Message(question.id, question.name, question.type, True, True, answers=records)
 
     def _in_hosts(self, question: Message) -> list[str]:
         """What the hosts block says: addresses of a name, or names of an address."""
@@ -101,14 +100,6 @@ class CorednsServer(DnsServer):
             return [f"{name}." for address, *names in entries if address == ip for name in names]
         families = {"A": (4,), "AAAA": (6,)}.get(question.type, ())
         return in_hosts(self._hosts, question.name, families) if families else []
-
-    async def serve(self, connection: Connection) -> None:
-        """The same over TCP, where each message follows its length."""
-        while len(prefix := await connection.read(2)) == 2:
-            answer = await self.answer(await connection.readexactly(int.from_bytes(prefix, "big")))
-            if answer is None:
-                break
-            connection.write(len(answer).to_bytes(2, "big") + answer)
 
 
 async def coredns(process: Process) -> int:
@@ -125,12 +116,15 @@ async def coredns(process: Process) -> int:
     endpoint = endpoint_of(process)
     listeners: list[Listener] = []
     try:
-        for block in read_corefile(text):
+        blocks = read_corefile(text)
+        for block in blocks:
             server = CorednsServer(block, process)
-            listeners.append(endpoint.bind_udp(block.port, server.answer))
-            listeners.append(endpoint.listen(block.port, server.serve))
+            for address in block.addresses or [""]:
+                listeners.append(endpoint.bind_udp(block.port, server.answer, address=address))
+                listeners.append(endpoint.listen(block.port, server.serve, address=address))
             process.out(f".:{block.port}\n")
-        listeners += [endpoint.listen(port, _say_ok) for port in (HEALTH, READY)]
+        first = next((address for block in blocks for address in block.addresses), "")
+        listeners += [endpoint.listen(port, _say_ok, address=first) for port in (HEALTH, READY)]
     except (BadCorefile, NetworkError) as error:
         process.err(f"{error}\n")
         for listener in listeners:

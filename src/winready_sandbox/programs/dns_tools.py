@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from winready_sandbox.clock import utc_now
 from winready_sandbox.machine.process import Process
@@ -13,7 +14,8 @@ from winready_sandbox.network.pod_endpoint import NetworkEndpoint
 from winready_sandbox.programs.net import endpoint_of
 from winready_sandbox.programs.record import note
 
-DIG_OPTIONS = ("short", "search", "tcp", "notcp", "noall", "answer")
+DIG_OPTIONS = ("short", "search", "tcp", "notcp", "noall", "answer", "comments")
+DIG_VALUES = ("tries", "time", "@")
 DIG_VERSION = {"windows": "9.14.10", "linux": "9.18.36"}
 
 
@@ -52,30 +54,55 @@ def _line(record: Record) -> str:
     return f"{record.name}.\t\t{record.ttl}\tIN\t{record.type}\t{record.data}"
 
 
+@dataclass
+class _Dig:
+    """What a command line asks for."""
+
+    names: list[str] = field(default_factory=list)
+    kind: str = "A"
+    flags: set[str] = field(default_factory=set)
+    servers: list[str] = field(default_factory=list)
+    tries: int = 3
+    seconds: float = 5.0
+
+
 async def dig(process: Process) -> int:
-    """BIND's dig: plain names are complete unless +search is given."""
-    name, kind = "", "A"
-    flags: set[str] = set()
+    """BIND's dig: plain names are complete unless +search is given; several are asked for one after another."""
+    asked = _Dig()
     for item in process.argv[1:]:
-        if item.startswith("+") and item[1:] in DIG_OPTIONS:
-            flags.add(item[1:])
-            note(process, "program", "dig", [item[1:]])
-        elif item.upper() in TYPES and name:
-            kind = item.upper()
+        option, _, value = item[1:].partition("=")
+        if item.startswith("+") and option in DIG_OPTIONS:
+            asked.flags.add(option)
+        elif item.startswith("+") and option in DIG_VALUES and value.isdigit():
+            asked.tries, asked.seconds = (int(value), asked.seconds) if option == "tries" else (asked.tries, int(value))
+        elif item.startswith("@"):
+            asked.servers, option = [item[1:]], "@"
+        elif item.upper() in TYPES and asked.names:
+            asked.kind, option = item.upper(), ""
         elif item.startswith(("-", "+")):
             process.err(f"Invalid option: {item}\nUsage:  dig [@global-server] [domain] [q-type] {{global-d-opt}}\n")
             return 1
         else:
-            name = item
+            asked.names.append(item)
+            option = ""
+        if option:
+            note(process, "program", "dig", [option])
+    codes = [await _dig_one(process, asked, name, first=number == 0) for number, name in enumerate(asked.names)]
+    return max(codes, default=10)
+
+
+async def _dig_one(process: Process, asked: _Dig, name: str, *, first: bool) -> int:
+    flags = asked.flags
     short, everything = "short" in flags, "noall" not in flags
-    banner = f"\n; <<>> DiG {DIG_VERSION[process.container.os]} <<>> {' '.join(process.argv[1:])}\n"
-    banner += ";; global options: +cmd\n"
+    banner = f"\n; <<>> DiG {DIG_VERSION[process.container.os]} <<>> {' '.join(process.argv[1:])}\n" if first else ""
+    banner += ";; global options: +cmd\n" if first else ""
     endpoint = endpoint_of(process)
-    names = list(_with_suffixes(process, name)) if "search" in flags else [name.rstrip(".")]
-    servers = list(endpoint.dns.nameservers)
+    servers = asked.servers or list(endpoint.dns.nameservers)
+    clock = process.container.clock
+    began = clock.now()
     found: tuple[str, Message] | None = None
-    for candidate in names:
-        found = await _ask(endpoint, servers, candidate, kind, 5.0, 3, tcp="tcp" in flags)
+    for candidate in _with_suffixes(process, name) if "search" in flags else [name.rstrip(".")]:
+        found = await _ask(endpoint, servers, candidate, asked.kind, asked.seconds, asked.tries, tcp="tcp" in flags)
         if found is None:
             process.out(
                 ("" if short or not everything else banner) + ";; connection timed out; no servers could be reached\n"
@@ -89,13 +116,15 @@ async def dig(process: Process) -> int:
     if short:
         process.out("".join(f"{record.data}\n" for record in answer.answers))
     elif not everything:
+        if "comments" in flags:
+            process.out(_dig_header(answer))
         process.out("".join(f"{_line(record)}\n" for record in answer.answers if "answer" in flags))
     else:
-        process.out(banner + _dig_text(where, answer))
+        process.out(banner + _dig_text(where, answer, clock.now() - began))
     return 0
 
 
-def _dig_text(server: str, answer: Message) -> str:
+def _dig_header(answer: Message) -> str:
     bits = [
         name
         for name, on in (
@@ -107,16 +136,21 @@ def _dig_text(server: str, answer: Message) -> str:
         if on
     ]
     counts = f"QUERY: 1, ANSWER: {len(answer.answers)}, AUTHORITY: {len(answer.authority)}, ADDITIONAL: 0"
-    text = (
+    return (
         f";; Got answer:\n;; ->>HEADER<<- opcode: QUERY, status: {RCODES[answer.rcode]}, id: {answer.id}\n"
-        f";; flags: {' '.join(bits)}; {counts}\n\n;; QUESTION SECTION:\n;{answer.name}.\t\tIN\t{answer.type}\n"
+        f";; flags: {' '.join(bits)}; {counts}\n\n"
     )
+
+
+def _dig_text(server: str, answer: Message, seconds: float) -> str:
+    text = f"{_dig_header(answer)};; QUESTION SECTION:\n;{answer.name}.\t\tIN\t{answer.type}\n"
     for title, records in (("ANSWER", answer.answers), ("AUTHORITY", answer.authority)):
         if records:
             text += f"\n;; {title} SECTION:\n" + "".join(f"{_line(record)}\n" for record in records)
     now = utc_now()
     return text + (
-        f"\n;; Query time: 1 msec\n;; SERVER: {server}#53({server})\n;; WHEN: {now:%a %b %d %H:%M:%S} UTC {now:%Y}\n"
+        f"\n;; Query time: {round(seconds * 1000)} msec\n;; SERVER: {server}#53({server})\n"
+        f";; WHEN: {now:%a %b %d %H:%M:%S} UTC {now:%Y}\n"
         f";; MSG SIZE  rcvd: {len(answer.encode())}\n\n"
     )
 

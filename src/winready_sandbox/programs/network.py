@@ -7,6 +7,7 @@ from winready_sandbox.programs.agnhost import agnhost
 from winready_sandbox.programs.coredns import coredns
 from winready_sandbox.programs.curl import curl
 from winready_sandbox.programs.dns_tools import dig, nslookup, windows_nslookup
+from winready_sandbox.programs.flannel import flanneld, host_local
 from winready_sandbox.programs.nc import nc
 from winready_sandbox.programs.nginx import nginx
 from winready_sandbox.programs.node_agents import calico_node, kube_proxy
@@ -20,6 +21,8 @@ NETWORK_PROGRAMS: dict[str, Program] = {
     "coredns": coredns,
     "curl": curl,
     "dig": dig,
+    "flanneld": flanneld,
+    "host-local": host_local,
     "kube-proxy": kube_proxy,
     "nc": nc,
     "nginx": nginx,

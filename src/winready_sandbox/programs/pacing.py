@@ -14,9 +14,9 @@ STEPS = 400
 SLICE = 0.05
 LONGEST = 4
 """Slices: a script that goes on and on is let go on more and more rarely, which nobody sees but the host."""
-ENDLESS, FEW = 40, 20
-"""After so many slices a script seems to have no end; then it makes only a few steps in each."""
-LINGER = 0.5
+ENDLESS, FEW, LONG = 5, 2, 0.5
+"""After so many slices a script seems to have no end; then it makes only a few steps in each, and they are longer."""
+LINGER = 0.6
 """Wall seconds after a slice in which the script still counts as computing: it is, however slowly the host lets it."""
 
 
@@ -35,7 +35,7 @@ class Pace:
         if self._steps % (STEPS if self._slices < ENDLESS else FEW) == 0:
             self._slices += 1
             self._compute()
-            await asyncio.sleep(SLICE * min(self._slices, LONGEST))
+            await asyncio.sleep(LONG if self._slices > ENDLESS else SLICE * min(self._slices, LONGEST))
             self._compute()
         elif self._steps % 20 == 0:
             await asyncio.sleep(0)

@@ -118,16 +118,16 @@ def test_token_for_another_audience_opens_nothing_here(issuer: TokenIssuer, auth
     assert authenticator.token_user(token, ["vault", "other"])[1] == ["vault"]
 
 
-def test_expired_token_is_refused(
+def test_expired_token_is_refused_a_minute_later(
     issuer: TokenIssuer, authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = issuer.request("team", "default", {"spec": {"expirationSeconds": 600}})["status"]["token"]
     import time
 
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 599)
+    monkeypatch.setattr(time, "time", lambda: now + 659)
     assert authenticator.user(bearer(token), None).name == "system:serviceaccount:team:default"
-    monkeypatch.setattr(time, "time", lambda: now + 602)
+    monkeypatch.setattr(time, "time", lambda: now + 662)
     with pytest.raises(ApiError, match="Unauthorized"):
         authenticator.user(bearer(token), None)
 

@@ -207,6 +207,26 @@ async def test_patches_of_every_kind(http: Http) -> None:
     assert (await http.patch(f"{DEPLOYMENTS}/missing", {}, "merge")).code == 404
 
 
+async def test_an_apply_that_only_defaults_would_undo_writes_nothing(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A field reference is written as a whole, so that each apply drops the version that defaults add to it.
+    container = {
+        "name": "main",
+        "image": "registry.example/pause:3",
+        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+    }
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    body = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec}
+    path = "/apis/apps/v1/namespaces/default/daemonsets/d"
+    first = await http.patch(path, body, "apply", fieldManager="me")
+    assert first.code == 201, first.text
+    monkeypatch.setattr("winready_sandbox.api.patches.managers.now", lambda: "2099-01-01T00:00:00Z")
+    again = await http.patch(path, body, "apply", fieldManager="me")
+    assert again.body == first.body
+
+
 async def test_apply_creates_what_is_not_there(http: Http) -> None:
     answer = await http.patch(f"{MAPS}/new", {**config("new"), "data": {"a": "b"}}, "apply", fieldManager="me")
     assert answer.code == 201

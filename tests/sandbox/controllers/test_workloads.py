@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+
+import pytest
 
 from sandbox.controllers.cluster import POD_SPEC, Cluster, running
 from winready_sandbox.api.objects import Object
@@ -108,6 +111,25 @@ async def test_a_daemon_set_has_one_pod_on_every_node_it_is_for() -> None:
         await cluster.until(lambda: {pod["spec"].get("nodeName") for pod in cluster.pods()} == {"one", "three"})
         await cluster.until(lambda: cluster.get("daemonsets", "agent")["status"]["numberMisscheduled"] == 0)
         assert cluster.get("daemonsets", "agent")["status"]["desiredNumberScheduled"] == 2
+
+
+@pytest.mark.virtual_time
+async def test_pods_of_a_daemon_set_that_a_node_refuses_are_replaced_ever_more_rarely() -> None:
+    async with running(Cluster(speed=1.0)) as cluster:
+        seen: set[str] = set()
+
+        def refuse(old: Object | None, new: Object | None) -> None:
+            if new is not None and new["status"]["phase"] == "Running":
+                seen.add(new["metadata"]["uid"])
+                cluster.finish(new["metadata"]["name"], "Failed")
+
+        cluster.context.pods.add_handler(refuse)
+        cluster.node("one")
+        cluster.client.create("daemonsets", workload("agent"), "default")
+        await asyncio.sleep(20)
+        few = len(seen)
+        await asyncio.sleep(200)
+        assert 3 <= few < len(seen) <= 2 * few
 
 
 async def test_a_daemon_set_replaces_its_pods_one_by_one() -> None:

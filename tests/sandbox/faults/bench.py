@@ -18,7 +18,17 @@ import aiohttp
 from winready.cluster.client import Client
 from winready.cluster.errors import ExecFailed
 from winready.cluster.kubeconfig import Target
-from winready.cluster.resources import CONFIG_MAPS, NAMESPACES, NETWORK_POLICIES, NODES, PODS, SERVICES, Resource
+from winready.cluster.resources import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    NETWORK_POLICIES,
+    NODES,
+    PODS,
+    ROLE_BINDINGS,
+    SERVICES,
+    Resource,
+)
+from winready_sandbox import directory
 from winready_sandbox.api.identity import ADMIN
 from winready_sandbox.plan import Plan
 from winready_sandbox.up import Sandbox
@@ -220,7 +230,7 @@ def _shared() -> list[Object]:
 @contextlib.asynccontextmanager
 async def new_bench() -> AsyncIterator[Bench]:
     """Start the sandbox and the pods that probes share."""
-    async with Sandbox(Plan(linux=3, windows=6, dual_stack=True)) as sandbox:
+    async with Sandbox(Plan(linux=3, windows=6, dual_stack=True, active_directory=True)) as sandbox:
         plane = sandbox.embedded
         target = Target(plane.url, token=plane.token(ADMIN))
         async with Client.connect(target, WireConnector(plane.inside)) as client:
@@ -233,6 +243,9 @@ async def _furnish(bench: Bench) -> None:
     for name in ("wk-1", "wk-2", "lk-1", "lk-2"):
         await bench.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": {"value": "first"}})
     await bench.client.create(NAMESPACES, {"metadata": {"name": OTHER}})
+    role = {"apiGroup": ROLE_BINDINGS.group, "kind": "ClusterRole", "name": directory.ROLE}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": NAMESPACE}
+    await bench.create(ROLE_BINDINGS, {"metadata": {"name": "webapp"}, "roleRef": role, "subjects": [subject]})
     await bench.create(NETWORK_POLICIES, _policy("pods", "pods", {"podSelector": {"matchLabels": {"who": "a"}}}))
     own = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}}
     await bench.create(NETWORK_POLICIES, _policy("namespaces", "namespaces", own))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from sandbox.faults.bench import IMAGE, NAMESPACE, SHORT, Bench, Object, pod
 from sandbox.faults.case import Case
 from sandbox.faults.network_cases import service_ip
-from winready.cluster.resources import CONFIG_MAPS, DEPLOYMENTS, ENDPOINT_SLICES, PODS, STATEFUL_SETS
+from winready.cluster.resources import CONFIG_MAPS, DEPLOYMENTS, ENDPOINT_SLICES, NODES, PODS, STATEFUL_SETS
 
 PATH = "/api/v1/nodes/linux-1"
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -62,10 +63,9 @@ async def pod_selector(b: Bench, node: str) -> str:
     return str(stored["spec"]["nodeSelector"]["kubernetes.io/os"])
 
 
-async def over_sized(b: Bench, node: str) -> str:
-    """What becomes of a pod that asks for more than the node has."""
-    requests = {"requests": {"cpu": "10000"}}
-    async with b.pod(node, wait=False, container={"resources": requests}) as made:
+async def _asks(b: Bench, node: str, requests: Object, *, patience: float = 0.0) -> str:
+    """What becomes of a pod that asks for too much, at once or within a while."""
+    async with b.pod(node, wait=False, container={"resources": {"requests": requests}}) as made:
 
         async def seen() -> str:
             found = await b.client.get(PODS, made["metadata"]["name"], NAMESPACE)
@@ -74,7 +74,51 @@ async def over_sized(b: Bench, node: str) -> str:
             conditions = found.get("status", {}).get("conditions") or []
             return "waits" if any(each.get("reason") == "Unschedulable" for each in conditions) else ""
 
-        return str(await b.until(seen))
+        async def placed() -> bool:
+            return await seen() == "placed"
+
+        answer = str(await b.until(seen))
+        return "placed" if patience and await b.until(placed, patience) else answer
+
+
+async def over_sized(b: Bench, node: str) -> str:
+    """What becomes of a pod that asks for more processors than the node has."""
+    return await _asks(b, node, {"cpu": "10000"})
+
+
+async def over_sized_memory(b: Bench, node: str) -> str:
+    """What becomes of a pod that asks for more memory than the node has."""
+    return await _asks(b, node, {"memory": "100Ti"})
+
+
+async def over_sized_later(b: Bench, node: str) -> str:
+    """What becomes of a pod that asks for more than the node has, after two minutes."""
+    return await _asks(b, node, {"cpu": "10000"}, patience=120.0)
+
+
+async def all_of_it(b: Bench, node: str) -> str:
+    """What becomes of a pod that asks for all of a node where a pod has a part already."""
+    async with b.pod(node, container={"resources": {"requests": {"cpu": "100m"}}}):
+        there = (await b.client.get(NODES, node))["status"]["allocatable"]
+        return await _asks(b, node, {"cpu": there["cpu"]})
+
+
+async def endpoints_under_churn(b: Bench, node: str) -> str:
+    """Whether a service follows its pod that left it and came back again and again."""
+    name = b.name("churned")
+    async with b.pod("linux-1") as made, b.service(name) as service:
+        pod, label = made["metadata"]["name"], f"kubernetes.io/service-name={service['metadata']['name']}"
+
+        async def filled(wanted: bool) -> bool:
+            slices = await b.client.list(ENDPOINT_SLICES, NAMESPACE, labels=label)
+            return any(each.get("endpoints") for each in slices) is wanted
+
+        for number in range(70):
+            app = name if number % 2 == 0 else "nobody"
+            await b.client.patch(PODS, pod, {"metadata": {"labels": {"app": app}}}, NAMESPACE)
+            if not await b.until(partial(filled, app == name), SHORT, pause=0.5):
+                return "late"
+        return "follows"
 
 
 def _workload(kind: str) -> Object:
@@ -167,6 +211,11 @@ CONTROL_PLANE_CASES = [
     Case("api.watch-expiry", old_watch, "goes on", "expired", beside=(answers, "201")),
     Case("admission.pod-os-removed", pod_os, "windows", "none", beside=(pod_selector, "windows")),
     Case("scheduler.overcommits-windows", over_sized, "waits", "placed"),
+    Case("scheduler.counts-no-memory", over_sized_memory, "waits", "placed"),
+    Case("scheduler.counts-no-cpu", over_sized, "waits", "placed"),
+    Case("scheduler.counts-pods-alone", all_of_it, "waits", "placed"),
+    Case("scheduler.places-later", over_sized_later, "waits", "placed"),
+    Case("controllers.endpoints-lag", endpoints_under_churn, "follows", "late", beside=(service_ip, "ls")),
     Case("controllers.replicas-lost", deployment, "replaced", "lost", beside=(stateful_set, "replaced")),
     Case("controllers.endpoints-frozen", endpoints, "some", "none", beside=(service_ip, "ls")),
     Case("tokens.rotated-refused", rotated_token, "accepted", "refused", beside=(other_token, "accepted")),

@@ -1,21 +1,16 @@
-"""What faults of nodes, volumes and the domain look like."""
+"""What faults of nodes and volumes look like."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
-import json
+import uuid
 
 from sandbox.faults.bench import IMAGE, NAMESPACE, SHORT, SYSTEM, Bench, Object, refused
 from sandbox.faults.case import Case
-from sandbox.faults.network_cases import service_ip
 from winready.cluster.errors import ExecFailed
 from winready.cluster.resources import CONFIG_MAPS, NODES, PODS
 
-SHARE = "\\\\10.250.0.254\\webapp"
-GMSA = {
-    "CmsPlugins": ["ActiveDirectory"],
-    "DomainJoinConfig": {"DnsName": "sandbox.test", "NetBiosName": "SANDBOX", "MachineAccountName": "webapp"},
-}
 GROW = "$n=0; try { while ($n -lt 64) { $keep += ,(New-Object byte[] 8MB); $n++ } } catch { 'refused' }; $n"
 
 
@@ -79,12 +74,6 @@ async def image(b: Bench, node: str) -> str:
         return str(made["status"]["containerStatuses"][0]["image"]).rpartition(":")[2]
 
 
-async def user_name(b: Bench, node: str) -> str:
-    """Who a pod runs as that asks for ContainerUser; its image says ContainerAdministrator."""
-    async with b.pod(node, windows={"runAsUserName": "ContainerUser"}) as made:
-        return (await b.run(_name(made), "cmd", "/S", "/C", "echo %USERNAME%"))[1]
-
-
 async def host_process_address(b: Bench, node: str) -> str:
     """Whose address a HostProcess pod has."""
     async with b.pod(node, windows=SYSTEM) as made:
@@ -97,19 +86,6 @@ async def host_process_rights(b: Bench, node: str) -> str:
         made_it = (await b.run(_name(made), "net", "localgroup", "bench", "/add"))[0] == 0
         await b.run(_name(made), "net", "localgroup", "bench", "/delete")
         return "may" if made_it else "may not"
-
-
-async def share_without_account(b: Bench, node: str) -> str:
-    """Whether a pod without credentials gets into the share of an account."""
-    async with b.pod(node or "windows-1") as made:
-        return "let in" if (await b.run(_name(made), "cmd", "/c", "dir", SHARE))[0] == 0 else "denied"
-
-
-async def share_with_account(b: Bench, node: str) -> str:
-    """Whether a pod with a gMSA gets into the share of that account."""
-    async with b.pod("windows-1", windows={"gmsaCredentialSpec": json.dumps(GMSA)}) as made:
-        code, _ = await b.run(_name(made), "cmd", "/c", f"echo mark>{SHARE}\\f.txt")
-        return "let in" if code == 0 else "kept out"
 
 
 async def membership(b: Bench, node: str) -> str:
@@ -127,6 +103,52 @@ async def build(b: Bench, node: str) -> str:
     label = found["metadata"]["labels"]["node.kubernetes.io/windows-build"]
     assert found["status"]["nodeInfo"]["kernelVersion"].startswith(label)
     return str(label)
+
+
+async def labels(b: Bench, node: str) -> str:
+    """What the node's label says its system is, and what its kubelet says."""
+    found = await b.client.get(NODES, node)
+    return f"{found['metadata']['labels']['kubernetes.io/os']}, {found['status']['nodeInfo']['operatingSystem']}"
+
+
+async def host_build(b: Bench, node: str) -> str:
+    """What the node reports, what a container answers, and what the node itself answers, by each of its witnesses."""
+    seen = [await build(b, node)]
+    for pod in (f"wc-{_n(node)}", f"hp-{_n(node)}"):
+        _, text = await b.run(pod, "cmd", "/c", "ver")
+        seen.append(text.partition("Version ")[2].rpartition(".")[0])
+    script = "(Get-CimInstance Win32_OperatingSystem).BuildNumber; (Get-ItemProperty 'HKLM:\\SOFTWARE\\Microsoft\\"
+    script += "Windows NT\\CurrentVersion').CurrentBuild"
+    seen += (await _on_host(b, node, script)).split()
+    return " ".join(each.rpartition(".")[2] for each in seen)
+
+
+async def label_and_kernel(b: Bench, node: str) -> str:
+    """The build in the node's label, and in its kernel version."""
+    found = await b.client.get(NODES, node)
+    kernel = found["status"]["nodeInfo"]["kernelVersion"].rpartition(".")[0]
+    return f"{found['metadata']['labels']['node.kubernetes.io/windows-build']} {kernel}"
+
+
+async def taints(b: Bench, node: str) -> str:
+    """The taints of the node."""
+    found = await b.client.get(NODES, node)
+    return " ".join(each["key"] for each in found["spec"].get("taints") or [])
+
+
+async def images_of_two(b: Bench, node: str) -> str:
+    """Which images the two containers of a new pod run."""
+    second = {"name": "d", "image": IMAGE, "args": ["pause"]}
+    async with b.pod(node, more=[second]) as made:
+        return " ".join(each["image"].rpartition(":")[2] for each in made["status"]["containerStatuses"])
+
+
+async def contents(b: Bench, node: str) -> str:
+    """How many different contents an image has in containers of the node."""
+    async with b.pod(node) as made:
+        old = await b.client.get(PODS, f"wc-{_n(node)}", NAMESPACE)
+        found = {each["status"]["containerStatuses"][0]["imageID"] for each in (made, old)}
+        return str(len(found))
 
 
 async def burned(b: Bench, node: str) -> str:
@@ -243,6 +265,88 @@ async def update(b: Bench, node: str) -> str:
     return "arrives" if await b.until(arrived, 200.0) else "never"
 
 
+HCN = (
+    "Add-Type -Namespace Hcn -Name Native -MemberDefinition '"
+    '[DllImport("computenetwork.dll")] public static extern int HcnCreateNamespace('
+    "ref Guid id, string settings, out IntPtr handle, out IntPtr error); "
+    '[DllImport("computenetwork.dll")] public static extern int HcnDeleteNamespace(ref Guid id, out IntPtr error);'
+    "'; $id=[guid]'{name}'; $h=[IntPtr]0; $e=[IntPtr]0; "
+    "$made=[Hcn.Native]::HcnCreateNamespace([ref]$id, '{{}}', [ref]$h, [ref]$e); "
+    "$gone=[Hcn.Native]::HcnDeleteNamespace([ref]$id, [ref]$e); "
+)
+
+
+async def _on_host(b: Bench, node: str, script: str) -> str:
+    """What a PowerShell script on the node prints; encoded, since HostProcess commands go through cmd."""
+    encoded = base64.b64encode(script.encode("utf-16-le")).decode()
+    return (await b.run(f"hp-{_n(node)}", "powershell.exe", "-NoProfile", "-EncodedCommand", encoded))[1]
+
+
+async def namespace_deleted(b: Bench, node: str) -> str:
+    """What is left of a host networking object whose deletion succeeds."""
+    script = HCN.format(name=uuid.uuid4()) + '"$made $gone $(@(Get-HnsNamespace -Id $id).Count)"'
+    return {"0 0 0": "gone", "0 0 1": "still there"}.get(await _on_host(b, node, script), "no answer")
+
+
+async def networks_after_deletion(b: Bench, node: str) -> str:
+    """Which networks there are when an object that is none of theirs was deleted."""
+    return await _on_host(b, node, HCN.format(name=uuid.uuid4()) + '"$((Get-HnsNetwork).Name)"')
+
+
+async def operating_system(b: Bench, node: str) -> str:
+    """What WMI says of the node, and the registry beside it."""
+    key = "'HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion'"
+    script = "(Get-CimInstance Win32_OperatingSystem -ErrorAction SilentlyContinue).BuildNumber; "
+    return " ".join((await _on_host(b, node, f"{script}(Get-ItemProperty {key}).CurrentBuild")).split())
+
+
+async def host_port(b: Bench, node: str) -> str:
+    """Whether a port of the node that was let in is reached from another node; RDP, with its own rule taken away."""
+    target = f"{b.addresses[node][0]}:3389"
+    rule = "-Name {0} -DisplayName {0} -Direction Inbound -Action {1} -Protocol TCP -LocalPort 3389 | Out-Null; "
+    script = "Remove-NetFirewallRule -Name RemoteDesktop-UserMode-In-TCP; "
+    await _on_host(b, node, script + "New-NetFirewallRule " + rule.format("bench", "Allow"))
+    return await b.connects("lc-1", target)
+
+
+async def exclusions(b: Bench, node: str) -> str:
+    """Which programs Defender leaves out."""
+    text = await _on_host(b, node, "(Get-MpPreference).ExclusionProcess")
+    return "containerd" if "containerd.exe" in text else "docker" if "dockerd.exe" in text else text
+
+
+async def remote_access_answers(b: Bench, node: str) -> str:
+    """What SSH and RDP say to whoever connects."""
+    address = b.addresses[node][0]
+    ssh = (await b.run("lc-1", "nc", "-w", "5", address, "22"))[1]
+    request = "\\003\\000\\000\\013\\006\\340\\000\\000\\000\\000\\000"
+    rdp = await b.client.exec(
+        NAMESPACE, "lc-1", "c", ["sh", "-c", f"printf '{request}' | nc -w 5 {address} 3389"], deadline=60.0
+    )
+    return f"{ssh.partition('_')[0] or 'silence'}, {rdp.stdout[:6].hex() or 'silence'}"
+
+
+async def host_process_user(b: Bench, node: str) -> str:
+    """Who a HostProcess pod is that asks to be Network Service."""
+    options = {**SYSTEM, "runAsUserName": "NT AUTHORITY\\NetworkService"}
+    async with b.pod(node, windows=options) as made:
+        return (await b.run(_name(made), "whoami.exe", "/user", "/fo", "csv", "/nh"))[1].rpartition(",")[2].strip('"')
+
+
+async def host_process_token(b: Bench, node: str) -> str:
+    """Whether a HostProcess pod finds its token."""
+    async with b.pod(node, windows=SYSTEM) as made:
+        path = "C:\\var\\run\\secrets\\kubernetes.io\\serviceaccount\\token"
+        code, _ = await b.run(_name(made), "cmd", "/c", "if", "exist", path, "exit", "7")
+        return "found" if code == 7 else "missing"
+
+
+async def reported_address(b: Bench, node: str) -> str:
+    """Which address a HostProcess pod is said to have."""
+    async with b.pod(node, windows=SYSTEM) as made:
+        return "the node's" if made["status"]["podIP"] in b.addresses[node] else made["status"]["podIP"][:7]
+
+
 NODE_CASES = [
     Case("lcow.windows-pods-run-linux", container_os, "Windows", "Linux"),
     Case("kubelet.windows.loses-pods", four_pods, "all", "some"),
@@ -251,13 +355,18 @@ NODE_CASES = [
     Case("kubelet.windows.exec-flaky", commands, "all", "some"),
     Case("runtime.windows.pulls-fail", pull, "pulled", "ErrImagePull"),
     Case("runtime.windows.wrong-image", image, "2.63.0", "2.56"),
-    Case("runtime.windows.user-name-ignored", user_name, "ContainerUser", "ContainerAdministrator"),
     Case("runtime.windows.hostprocess-own-address", host_process_address, "the node's", "its own"),
     Case("runtime.windows.hostprocess-unprivileged", host_process_rights, "may", "may not"),
-    Case("runtime.windows.gmsa-for-everyone", share_without_account, "denied", "let in"),
     Case("node.windows.does-not-join", membership, "ready", "gone", number=3),
     Case("node.linux.does-not-join", membership, "ready", "gone", number=3),
     Case("node.windows.wrong-build", build, "10.0.20348", "10.0.14393"),
+    Case("node.windows.labelled-linux", labels, "windows, windows", "linux, windows", number=3),
+    Case("node.linux.labelled-windows", labels, "linux, linux", "windows, linux", number=3),
+    Case("node.windows.build-lies", host_build, "20348 20348 20348 20348 20348", "20348 20348 25398 25398 25398"),
+    Case("node.windows.build-label-lies", label_and_kernel, "10.0.20348 10.0.20348", "10.0.17763 10.0.20348"),
+    Case("node.windows.shutdown-taint", taints, "", "node.cloudprovider.kubernetes.io/shutdown", number=3),
+    Case("runtime.windows.wrong-image-beside", images_of_two, "2.63.0 2.63.0", "2.63.0 2.56"),
+    Case("runtime.windows.tag-moved", contents, "1", "2"),
     Case("machine.windows.cpu-limit-ignored", burned, "about its limit", "more than its limit"),
     Case("machine.windows.memory-limit-ignored", grown, "less", "everything"),
     Case("machine.windows.hns-down", host_networks, "listed", "no answer"),
@@ -265,13 +374,16 @@ NODE_CASES = [
     Case("machine.windows.pings-dropped", node_ping, "answered, reached", "silent, reached"),
     Case("machine.windows.remote-access-closed", remote_access, "reached reached", "not reached not reached"),
     Case(
-        "domain.lets-everybody-in",
-        share_without_account,
-        "denied",
-        "let in",
-        beside=(share_with_account, "let in"),
+        "machine.windows.remote-access-mute", remote_access_answers, "SSH-2.0-OpenSSH, 030000130ed0", "silence, silence"
     ),
-    Case("domain.controller-down", share_with_account, "let in", "kept out", beside=(service_ip, "ls")),
+    Case("machine.windows.hns-keeps-deleted", namespace_deleted, "gone", "still there"),
+    Case("machine.windows.hns-removes-others", networks_after_deletion, "External Calico", "Calico"),
+    Case("machine.windows.wmi-broken", operating_system, "20348 20348", "20348"),
+    Case("machine.windows.firewall-ignores-local-rules", host_port, "reached", "not reached"),
+    Case("machine.windows.defender-excludes-docker", exclusions, "containerd", "docker"),
+    Case("runtime.windows.hostprocess-always-system", host_process_user, "S-1-5-20", "S-1-5-18"),
+    Case("runtime.windows.hostprocess-no-volumes", host_process_token, "found", "missing"),
+    Case("kubelet.windows.hostprocess-misreported", reported_address, "the node's", "10.244."),
     Case("volumes.windows.read-only", written, "taken", "refused"),
     Case("volumes.windows.read-only-ignored", written_read_only, "refused", "taken"),
     Case("volumes.windows.empty-files", file_content, "a certificate", ""),

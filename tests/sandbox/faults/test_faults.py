@@ -6,24 +6,50 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 import pytest_asyncio
 
-from sandbox.faults.bench import NAMESPACE, PATIENCE, SYSTEM, Bench, new_bench, pod
+from sandbox.faults.bench import NAMESPACE, PATIENCE, SHORT, SYSTEM, Bench, new_bench, pod
 from sandbox.faults.case import Case
 from sandbox.faults.control_plane_cases import CONTROL_PLANE_CASES
+from sandbox.faults.dns_cases import DNS_CASES
+from sandbox.faults.family_cases import FAMILY_CASES
+from sandbox.faults.identity_cases import IDENTITY_CASES
+from sandbox.faults.limit_cases import LIMIT_CASES
 from sandbox.faults.network_cases import NETWORK_CASES
 from sandbox.faults.node_cases import NODE_CASES, membership
+from sandbox.faults.policy_cases import POLICY_CASES
+from sandbox.faults.reaching_cases import REACHING_CASES
+from sandbox.faults.reboot_cases import REBOOT_CASES
+from sandbox.faults.volume_cases import VOLUME_CASES
 from winready.cluster.errors import ExecFailed
 from winready.cluster.resources import CONFIG_MAPS, NODES, PODS
 from winready_sandbox.faults.table import FAULTS, find
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
-CASES = [*NETWORK_CASES, *NODE_CASES, *CONTROL_PLANE_CASES]
+CASES = [
+    *NETWORK_CASES,
+    *REACHING_CASES,
+    *FAMILY_CASES,
+    *POLICY_CASES,
+    *DNS_CASES,
+    *NODE_CASES,
+    *IDENTITY_CASES,
+    *VOLUME_CASES,
+    *LIMIT_CASES,
+    *CONTROL_PLANE_CASES,
+]
 REBOOTS = {"node.windows.never-returns": 3, "node.windows.boot-id-stays": 4, "node.windows.pods-stay-down": 5}
-ELSEWHERE = {"kubelet.windows.slow-start", "volumes.windows.token-not-rotated", *REBOOTS}
-"""Faults with a test of their own, below."""
+CHURNED = {
+    "machine.windows.teardowns-hang": 3,
+    "addresses.windows.reused-under-churn": 4,
+    "addresses.windows.leaked": 5,
+}
+ELSEWHERE = {"kubelet.windows.slow-start", "volumes.windows.token-not-rotated", *REBOOTS, *CHURNED}
+ELSEWHERE |= {case.fault for case in REBOOT_CASES}
+"""Faults with a test of their own, below and in ``test_reboots.py``."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -167,6 +193,59 @@ async def _reboots_go_wrong(bench: Bench) -> None:
     assert [await restarts(node) for node in nodes] == [2, 2, 2, 2]
     after = await boots()
     assert not [node for node in nodes if after[node] == before[node]]
+
+
+@in_one_loop
+async def test_many_pods_one_after_the_other_go_wrong(bench: Bench) -> None:
+    """Faults that begin when dozens of pods came and went: each on a node of its own, and one node without any."""
+    stays = {f"windows-{number}": pod(f"wx-{number}", f"windows-{number}") for number in (*CHURNED.values(), 6)}
+    for each in stays.values():
+        await bench.create(PODS, each)
+    for each in stays.values():
+        await bench.ready(each["metadata"]["name"])
+    for fault, number in CHURNED.items():
+        await bench.sandbox.break_fault(fault, f"windows-{number}")
+
+    async def churn(node: str) -> str:
+        """What becomes of sixty pods, ten at a time."""
+        seen: set[str] = set()
+        for _ in range(6):
+            names = [bench.name("w") for _ in range(10)]
+            for name in names:
+                await bench.create(PODS, pod(name, node))
+
+            async def all_ready(names: list[str] = names) -> bool:
+                return all([await bench.if_ready(name, NAMESPACE) for name in names])
+
+            if not await bench.until(all_ready, SHORT):
+                seen.add("not started")
+            found = await bench.client.list(PODS, NAMESPACE, labels=f"node={node}")
+            held = [raw["status"].get("podIP") for raw in found if raw["status"].get("podIP")]
+            seen |= {"shared address"} if len(set(held)) < len(held) else set()
+            for name in names:
+                await bench.client.delete(PODS, name, NAMESPACE)
+
+            async def all_gone(names: list[str] = names) -> bool:
+                return not any([await bench.client.find(PODS, name, NAMESPACE) for name in names])
+
+            if not await bench.until(all_gone, SHORT):
+                seen.add("not gone")
+        return ",".join(sorted(seen))
+
+    async def left(node: str) -> bool:
+        found = await bench.client.list(PODS, NAMESPACE, labels=f"node={node}")
+        return len(found) == 1
+
+    outcomes = dict(zip(stays, await asyncio.gather(*map(churn, stays)), strict=True))
+    expected = {"windows-3": "not gone", "windows-4": "shared address", "windows-5": "not started", "windows-6": ""}
+    assert outcomes == expected
+    for fault in CHURNED:
+        await bench.sandbox.heal_fault(fault)
+    for node in stays:
+        assert await bench.until(partial(left, node)), node
+    assert set(await asyncio.gather(*map(churn, stays))) == {""}, "healed"
+    for each in stays.values():
+        await bench.client.delete(PODS, each["metadata"]["name"], NAMESPACE, grace=0)
 
 
 @in_one_loop

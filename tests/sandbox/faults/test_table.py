@@ -33,6 +33,7 @@ def test_what_a_fault_changes_is_there_to_be_changed(tmp_path: Path) -> None:
         "controllers": sandbox.embedded.manager.context.defects,
         "tokens": sandbox.embedded.tokens.defects,
         "api": sandbox.embedded.trouble.defects,
+        "gmsa": sandbox.embedded.credential_specs.defects,
     }
     for fault in FAULTS.values():
         root, _, field = fault.part.partition(".")

@@ -75,7 +75,7 @@ async def test_only_an_administrator_of_the_node_restarts_it() -> None:
 
 
 async def test_fact_a1_a3_a_share_opens_to_the_credential_spec_only() -> None:
-    domain = Domain("corp.test", "CORP", {"web"}, shares={"data": Share({"web"}), "secret": Share()})
+    domain = Domain("corp.test", "CORP", ("web",), shares={"data": Share({"web"}), "secret": Share()})
     host = machine(domain=domain)
     spec = CredentialSpec("corp.test", "CORP", "web")
     member, stranger = container(on=host, credential_spec=spec), container(on=host)
@@ -84,6 +84,27 @@ async def test_fact_a1_a3_a_share_opens_to_the_credential_spec_only() -> None:
     assert (await run(member, "cmd", "/c", "dir \\\\fileserver\\secret")).err == "Access is denied.\r\n"
     assert (await run(stranger, "cmd", "/c", "type \\\\fileserver\\data\\f.txt")).err == "Access is denied.\r\n"
     assert "network path" in (await run(member, "cmd", "/c", "type \\\\nowhere\\data\\f.txt")).err
+
+
+async def test_klist_names_the_account_that_kerberos_knows_the_container_as() -> None:
+    host = machine(domain=Domain("corp.test", "CORP", ("web", "other")))
+    member = container("busybox", on=host, credential_spec=CredentialSpec("corp.test", "CORP", "web"))
+    assert "Cached Tickets: (0)" in (await run(member, "klist")).lines
+    got = await run(member, "klist", "get", "krbtgt")
+    assert "A ticket to krbtgt has been retrieved successfully." in got.lines
+    listed = await run(member, "klist")
+    assert listed.lines[1].startswith("Current LogonId is 0:0x")
+    assert "Cached Tickets: (1)" in listed.lines
+    assert "#0>\tClient: web$ @ CORP.TEST" in listed.lines
+    assert "\tServer: krbtgt/CORP.TEST @ CORP.TEST" in listed.lines
+    host.defects.account_lost_after = 1.0
+    host.clock._start -= 2.0
+    lost = await run(member, "klist", "get", "krbtgt")
+    assert (lost.code, "no logon servers" in lost.out) == (1, True)
+    assert "ERROR_NO_LOGON_SERVERS" in (await run(member, "nltest", "/query")).out
+    nobody = await run(container("busybox", on=host), "klist", "get", "krbtgt")
+    assert "No credentials are available in the security package" in nobody.out
+    assert (await run(member, "klist", "purge")).code == 1
 
 
 async def test_nltest_tells_the_domain_of_the_credential_spec() -> None:

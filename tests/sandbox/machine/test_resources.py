@@ -41,6 +41,28 @@ async def test_containers_share_a_busy_machine() -> None:
     assert one.cpu.core_nanoseconds() - before == pytest.approx(10e9), "in seconds of the wall, as meters count"
 
 
+async def test_fact_1_8_a_cap_holds_on_a_busy_machine_and_what_is_left_goes_to_the_others() -> None:
+    host = machine(cores=4)
+    host.defects.busy = 6.0
+    capped, free = container(on=host, cpu_limit=0.25), container(on=host)
+    for each in (capped, free):
+        each.cpu.ask(1)
+    assert capped.cpu.rate == pytest.approx(0.275), "its cap and a little more"
+    assert free.cpu.rate == pytest.approx((4 - 0.275) / 7)
+
+
+async def test_a_weight_is_a_share_on_a_busy_machine_and_nothing_on_an_idle_one() -> None:
+    host = machine(cores=4)
+    host.defects.cpu_limit_is_weight = True
+    weighted, free = container(on=host, cpu_limit=0.5), container(on=host)
+    for each in (weighted, free):
+        each.cpu.ask(1)
+    assert weighted.cpu.rate == free.cpu.rate == 1.0
+    host.defects.busy = 6.0
+    free.cpu.ask(0)
+    assert weighted.cpu.rate == pytest.approx(free.cpu.rate / 2)
+
+
 async def test_fact_1_8_windows_refuses_memory_at_the_commit_limit_and_the_process_lives_on() -> None:
     where = container(memory_limit=512 * MEBIBYTE)
     answer = await powershell(where, _GROW)

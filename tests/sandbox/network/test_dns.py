@@ -155,6 +155,49 @@ async def test_windows_remembers_answers_for_a_while(named: Fabric, monkeypatch:
     assert await windows.resolve("late") == ["10.96.5.5"]
 
 
+@pytest.mark.parametrize(("answers", "windows_asks", "linux_asks"), [(False, 5, 2), (True, 1, 2)])
+async def test_windows_asks_five_times_and_takes_a_failure_for_the_last_word(
+    fabric: Fabric, answers: bool, windows_asks: int, linux_asks: int
+) -> None:
+    asked: list[str] = []
+
+    async def fail(payload: bytes, source: tuple[str, int]) -> bytes | None:
+        asked.append(source[0])
+        question = messages.decode(payload)
+        failure = Message(question.id, question.name, question.type, response=True, rcode=messages.SERVFAIL)
+        return failure.encode() if answers else None
+
+    server = pod(fabric, "l1", "server")
+    server.bind_udp(53, fail)
+    config = DnsConfig((server.addresses[0],))
+    for node, times in (("w1", windows_asks), ("l2", linux_asks)):
+        asked.clear()
+        client = fabric.attach(node, namespace="ns", name=node, uid=node, dns=config)
+        with pytest.raises(DnsFailure):
+            await client.resolve("a.test.", timeout=10)
+        assert len(asked) == times
+
+
+async def test_what_does_not_fit_into_a_datagram_is_asked_for_in_a_stream(fabric: Fabric) -> None:
+    server = pod(fabric, "l1", "server")
+    dns = DnsServer(ClusterZone(fabric.view, "cluster.local"), server)
+    server.bind_udp(53, dns.answer)
+    server.listen(53, dns.serve)
+    many = endpoint_slice("wide", [server])
+    many["endpoints"] = [{"addresses": [f"203.0.113.{number}"]} for number in range(1, 61)]
+    publish(fabric, service("wide", "None"), many)
+    cut = messages.decode(await dns.answer(Message(7, "wide.ns.svc.cluster.local", "A").encode()) or b"")
+    assert (cut.truncated, cut.answers) == (True, ())
+    config = DnsConfig((server.addresses[0],))
+    for node in ("w1", "l2"):
+        client = fabric.attach(node, namespace="ns", name=node, uid=node, dns=config)
+        assert len(await client.resolve("wide.ns.svc.cluster.local")) == 60
+    fabric.nodes["w1"].defects.dns.tcp_dead = True
+    client = fabric.attach("w1", namespace="ns", name="new", uid="new", dns=config)
+    with pytest.raises(DnsFailure):
+        await client.resolve("wide.ns.svc.cluster.local", timeout=4)
+
+
 async def test_defects(named: Fabric) -> None:
     windows, other = pod(named, "w2", "a"), pod(named, "w1", "c")
     defects = named.nodes["w2"].defects.dns

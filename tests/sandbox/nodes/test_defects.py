@@ -91,7 +91,7 @@ async def test_volumes_are_not_shared_or_empty(cluster: Cluster) -> None:
 
 async def test_a_credential_spec_for_everybody(cluster: Cluster) -> None:
     node = cluster.node("win-1")
-    node.machine.domain = Domain("acme.com", "ACME", accounts={"webapp01"})
+    node.machine.domain = Domain("acme.com", "ACME", accounts=("webapp01",))
     await cluster.run("before", node="win-1")
     before = cluster.worker(await cluster.ready("before")).runs["main"].instance
     node.defects.runtime.credential_spec_for_all = True

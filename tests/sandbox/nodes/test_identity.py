@@ -45,6 +45,14 @@ async def test_an_unknown_user_never_runs(cluster: Cluster) -> None:
     assert state["reason"] == "StartError", "fact A4 (e)"
 
 
+async def test_an_older_runtime_runs_no_hostprocess_pods(cluster: Cluster) -> None:
+    cluster.node("win-1").machine.containerd = "1.5.18"
+    on_host = windows(hostProcess=True, runAsUserName="NT AUTHORITY\\SYSTEM")
+    await cluster.run("a", node="win-1", hostNetwork=True, **on_host)
+    await cluster.event("a", "FailedCreatePodSandBox", "HostProcess containers are not supported by this runtime")
+    assert (await cluster.pod("a"))["status"]["phase"] == "Pending", "fact 1.4: since containerd 1.6"
+
+
 async def test_a_runtime_that_ignores_user_names(cluster: Cluster) -> None:
     cluster.node("win-1").defects.runtime.ignores_user_name = True
     await cluster.run("a", node="win-1", **windows(runAsUserName="ContainerUser"))

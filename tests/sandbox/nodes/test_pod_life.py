@@ -61,6 +61,7 @@ async def test_exit_codes_decide_the_phase(cluster: Cluster) -> None:
     assert await cluster.logs("bad") == "oh\n", "logs outlive the container"
 
 
+@pytest.mark.virtual_time
 async def test_crashes_are_held_back(cluster: Cluster) -> None:
     await cluster.run("a", "print", "again", "exit", "1")
 

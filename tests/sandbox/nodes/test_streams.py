@@ -10,8 +10,10 @@ import zlib
 import aiohttp
 import pytest
 
-from sandbox.nodes.small_cluster import TOKEN, Cluster
+from sandbox.nodes.small_cluster import TOKEN, Cluster, small_cluster
+from winready_sandbox.apiclient import ApiFailure
 from winready_sandbox.nodes import spdy
+from winready_sandbox.nodes.configuration import Settings
 
 
 @pytest.mark.parametrize("node", ["linux-1", "win-1"])
@@ -210,3 +212,11 @@ async def test_statistics_show_what_containers_use(cluster: Cluster) -> None:
     assert [item["metadata"]["name"] for item in (await cluster.client.request("GET", f"{path}/pods"))["items"]] == [
         "a"
     ]
+
+
+async def test_a_kubelet_can_keep_its_configuration_to_itself() -> None:
+    async with small_cluster(settings=Settings(hides_configuration=True)) as cluster:
+        path = "/api/v1/nodes/win-1/proxy"
+        with pytest.raises(ApiFailure, match="Forbidden"):
+            await cluster.client.request("GET", f"{path}/configz")
+        assert (await cluster.client.request("GET", f"{path}/stats/summary"))["node"]["nodeName"] == "win-1"

@@ -24,7 +24,7 @@ Commands = dict[str, set[str]]
 
 _OPTIONS: dict[str, set[str]] = {
     "curl": {*curl_options.LONG_SWITCHES, *curl_options.LONG_VALUES},
-    "dig": set(dns_tools.DIG_OPTIONS),
+    "dig": {*dns_tools.DIG_OPTIONS, *dns_tools.DIG_VALUES},
     "nc": set(nc.OPTIONS),
     "ping": {*ping.WINDOWS_OPTIONS, *ping.LINUX_OPTIONS},
     "wget": set(wget.OPTIONS),

@@ -109,3 +109,13 @@ def with_entries(obj: dict[str, Any], entries: object) -> dict[str, Any]:
     if entries:
         metadata["managedFields"] = entries
     return {**obj, "metadata": metadata}
+
+
+def only_times_differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two states of an object are the same but for the times at which their managers wrote."""
+
+    def timeless(obj: dict[str, Any]) -> dict[str, Any]:
+        entries = obj.get("metadata", {}).get("managedFields") or []
+        return with_entries(obj, [{key: value for key, value in entry.items() if key != "time"} for entry in entries])
+
+    return timeless(one) == timeless(other)

@@ -15,7 +15,7 @@ from typing import Any
 
 from winready_sandbox.api.identity import NODE_PREFIX, NODES, User
 from winready_sandbox.apiclient import Access, ApiClient, ApiFailure, ApiUnreachable, Conflict, Transport
-from winready_sandbox.control_plane.protocol import HOST, MACHINE_IP, SANDBOX, SERVER_NAMES, port_trouble
+from winready_sandbox.control_plane.protocol import HOST, MACHINE_IP, SANDBOX, port_trouble, server_names
 from winready_sandbox.control_plane.real.files import Files
 from winready_sandbox.control_plane.real.processes import Component, Components
 from winready_sandbox.control_plane.real.programs import API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER, Programs, find
@@ -152,7 +152,7 @@ class RealControlPlane:
     def _api_server(self, files: Files, etcd_url: str) -> list[str]:
         authority = self._authority
         ca = files / "ca.crt"
-        serving = files.pair("apiserver", authority.server(API_SERVER, SERVER_NAMES))
+        serving = files.pair("apiserver", authority.server(API_SERVER, server_names(self._plan.cluster_domain)))
         etcd = files.pair("etcd-client", authority.client(API_SERVER))
         kubelet = files.pair("kubelet-client", authority.client("kube-apiserver-kubelet-client", ["system:masters"]))
         private, public = files.signing_key()

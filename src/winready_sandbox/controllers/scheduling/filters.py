@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from winready_sandbox.api.objects import Object
+from winready_sandbox.controllers.defects import PlacementDefects
 from winready_sandbox.controllers.scheduling.state import HARD, NodeInfo, PodInfo
 from winready_sandbox.controllers.selecting import tolerated, untolerated
 
@@ -26,11 +27,18 @@ Filter = Callable[[NodeInfo], Misfit | None]
 UNSCHEDULABLE = Misfit(("node(s) were unschedulable",), True)
 NODE_NAME = Misfit(("node(s) didn't match the requested node name",), True)
 NODE_AFFINITY = Misfit(("node(s) didn't match Pod's node affinity/selector",), True)
+HEALTHY = PlacementDefects()
 PORTS = Misfit(("node(s) didn't have free ports for the requested pod ports",))
 
 
-def node_filters(pod: PodInfo, minor: int, overcommitted: Set[str] = frozenset()) -> Filter:
-    """What a pod demands of a node by itself: everything but its relation to other pods and volumes."""
+def node_filters(
+    pod: PodInfo, minor: int, placement: Mapping[str, PlacementDefects] | None = None, waited: float = 0.0
+) -> Filter:
+    """What a pod demands of a node by itself: everything but its relation to other pods and volumes.
+
+    ``waited`` is for how many cluster seconds it has been waiting for a place.
+    """
+    defective = placement or {}
     matches, tolerations, requests, ports = pod.node_matches, pod.tolerations, pod.requests, pod.ports
     constrained = bool(pod.pod["spec"].get("nodeSelector") or pod.pod["spec"].get("affinity"))
 
@@ -45,7 +53,10 @@ def node_filters(pod: PodInfo, minor: int, overcommitted: Set[str] = frozenset()
             return NODE_AFFINITY
         if ports and info.ports and any(_taken(info, port) for port in ports):
             return PORTS
-        return None if info.name in overcommitted else _room(info, requests, minor)
+        defects = defective.get(info.name, HEALTHY)
+        if defects.overcommitted or 0 < defects.patience <= waited:
+            return None
+        return _room(info, requests, minor, defects)
 
     return check
 
@@ -67,14 +78,16 @@ def _taken(info: NodeInfo, port: tuple[str, str, int]) -> bool:
     return port in info.ports or ("0.0.0.0", protocol, number) in info.ports
 
 
-def _room(info: NodeInfo, requests: dict[str, int], minor: int) -> Misfit | None:
-    allocatable, requested = info.allocatable, info.requested
+def _room(info: NodeInfo, requests: dict[str, int], minor: int, defects: PlacementDefects) -> Misfit | None:
+    allocatable, requested = info.allocatable, {} if defects.others_uncounted else info.requested
     reasons: list[str] = []
     hopeless = False
     if len(info.pods) + 1 > allocatable.get("pods", 0):
         reasons.append("Too many pods")
     for name, amount in requests.items():
         capacity = allocatable.get(name, 0)
+        if name == defects.uncounted:
+            continue
         if amount > capacity - requested.get(name, 0):
             reasons.append(f"Insufficient {name}")
             hopeless = hopeless or (minor >= 32 and amount > capacity)

@@ -56,6 +56,8 @@ class Scheduler:
         self._queued: set[Key] = set()
         self._waiting: dict[Key, int] = {}
         self._attempts: Counter[Key] = Counter()
+        self._since: dict[str, float] = {}
+        """When pods that wait were first tried, by uid."""
         self._returns: WorkQueue[Key] = WorkQueue("scheduler back-off", self.clock)
         self._wake = asyncio.Event()
         nodes.add_handler(self._node_changed)
@@ -80,6 +82,7 @@ class Scheduler:
         if new is None or pod_finished(new):
             self._waiting.pop(key, None)
             self._attempts.pop(key, None)
+            self._since.pop(either(old, new)["metadata"]["uid"], None)
             if self.state.drop_pod(key):
                 self._retry_all()
         elif new["spec"].get("nodeName"):
@@ -145,7 +148,8 @@ class Scheduler:
             self._explain(pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
             return
         try:
-            node = self.place(PodInfo(pod))
+            since = self._since.get(pod["metadata"]["uid"], self.clock.now())
+            node = self.place(PodInfo(pod), self.clock.now() - since)
             self._bind(key, pod, node.name)
         except DoesNotFit as misfit:
             self._fail(key, pod, str(misfit))
@@ -155,8 +159,8 @@ class Scheduler:
             self._fail(key, pod, error.message)
             self._returns.add_after(key, FIRST_BACKOFF)
 
-    def place(self, pod: PodInfo) -> NodeInfo:
-        """The node for a pod, or ``DoesNotFit``."""
+    def place(self, pod: PodInfo, waited: float = 0.0) -> NodeInfo:
+        """The node for a pod that has been waiting for so many cluster seconds, or ``DoesNotFit``."""
         nodes = self.state.nodes
         if not nodes:
             raise DoesNotFit("no nodes available to schedule pods")
@@ -166,8 +170,7 @@ class Scheduler:
         candidates = list(nodes.values())
         if pod.node_names is not None:
             candidates = [nodes[name] for name in pod.node_names if name in nodes]
-        overcommitted = {name for name, defects in self.placement.items() if defects.overcommitted}
-        alone = node_filters(pod, self.minor, overcommitted)
+        alone = node_filters(pod, self.minor, self.placement, waited)
         others = [*self.volumes.filters(pod), *self.relations.filters(pod)]
         misfits: dict[str, Misfit] = {}
         fitting: list[NodeInfo] = []
@@ -222,9 +225,15 @@ class Scheduler:
     def _fail(self, key: Key, pod: Object, message: str) -> None:
         self._attempts[key] += 1
         self._waiting[key] = self._attempts[key]
-        self._returns.add_after(key, FORGOTTEN)
+        since = self._since.setdefault(pod["metadata"]["uid"], self.clock.now())
+        self._returns.add_after(key, self._again(self.clock.now() - since))
         self.recorder.event("Pod", "v1", pod, "FailedScheduling", message, warning=True)
         self._explain(pod, "Unschedulable", message)
+
+    def _again(self, waited: float) -> float:
+        """When to try a pod again even though nothing changes."""
+        left = [defects.patience - waited for defects in self.placement.values() if defects.patience > waited]
+        return min(left, default=FORGOTTEN)
 
     def _explain(self, pod: Object, reason: str, message: str) -> None:
         now = condition(pod, "PodScheduled")

@@ -14,6 +14,8 @@ from winready_sandbox.programs.net import addresses, endpoint_of, join_host_port
 
 TRY_TIMEOUT = 5.0
 """Cluster seconds for one try (fact 1.2)."""
+TRIES = 2
+"""Whoever asks for a dial waits for all of its tries: each has a part of that patience."""
 
 
 class DialFailed(Exception):
@@ -60,7 +62,7 @@ async def _http(process: Process, address: str, port: int, request: str) -> str:
             host = ("Host", join_host_port(address, port))
             agent = ("User-Agent", "Go-http-client/1.1")
             connection.write(http1.request_bytes("GET", f"/{request}", [host, agent, ("Accept-Encoding", "gzip")]))
-            async with asyncio.timeout(clock.patience(TRY_TIMEOUT)):
+            async with asyncio.timeout(clock.patience(TRY_TIMEOUT, within=TRIES)):
                 answer = await http1.read_answer(connection)
         finally:
             connection.close()

@@ -23,7 +23,11 @@ FLAGS: cobra.Known = {"poll-interval": ("int", 30)}
 
 
 class CallFailed(Exception):
-    """One call that failed, in client-go's words."""
+    """One call that failed, in client-go's words; ``body``: what the server said, which is printed below them."""
+
+    def __init__(self, words: str, body: bytes = b"") -> None:
+        super().__init__(words)
+        self.body = body.decode("utf-8", "replace")
 
 
 async def main(process: Process, flags: cobra.Flags) -> int:
@@ -45,7 +49,7 @@ async def main(process: Process, flags: cobra.Flags) -> int:
             await client.get("/healthz")
         except CallFailed as error:
             klog(process, "status=failed", level="E", source="main.go:82")
-            klog(process, f"error checking /healthz: {error}\n", level="E", source="main.go:83")
+            klog(process, f"error checking /healthz: {error}\n{error.body}", level="E", source="main.go:83")
 
 
 class _Client:
@@ -103,8 +107,10 @@ class _Client:
         if answer is None:
             raise CallFailed(f"{prefix}EOF")
         if answer.status != 200:
-            text = {401: "Unauthorized", 403: f'forbidden: cannot get path "{path}"'}.get(answer.status)
-            raise CallFailed(
-                text or f"the server responded with the status code {answer.status} but did not return more"
-            )
+            # client-go keeps the server's own words of 403 alone.
+            text = {
+                401: "the server has asked for the client to provide credentials",
+                403: f'forbidden: cannot get path "{path}"',
+            }.get(answer.status, f"the server responded with the status code {answer.status} but did not return more")
+            raise CallFailed(text, answer.body)
         return answer.body

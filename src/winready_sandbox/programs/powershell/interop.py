@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from winready_sandbox.machine.windows_host import HnsEndpoint, HnsNetwork
 from winready_sandbox.programs.powershell.values import PowerShellError, to_text
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _NAMESPACE = re.compile(r"\bnamespace\s+([\w.]+)")
 DENIED = 0x80070005
 UNAVAILABLE = 0x800706BA
 NOT_FOUND = 0x80070490
+INVALID_POLICY = 0x803B000D
+INVALID = 0x80070057
 
 
 async def add_type(call: Invocation) -> None:
@@ -72,6 +75,18 @@ def _identifier(argument: Any) -> str:
     return to_text(getattr(argument, "value", argument)).strip("{}").lower()
 
 
+def _settings(argument: Any) -> dict[str, Any] | None:
+    try:
+        found = json.loads(to_text(argument))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _handle(identifier: str) -> int:
+    return int(identifier.replace("-", "")[:8], 16)
+
+
 def _fill(arguments: list[Any], at: int, value: Any) -> None:
     if at < len(arguments) and hasattr(arguments[at], "value"):
         arguments[at].value = value
@@ -85,12 +100,52 @@ def _create_namespace(session: Session, arguments: list[Any]) -> int:
     return 0
 
 
-def _delete_namespace(session: Session, arguments: list[Any]) -> int:
-    namespaces = session.process.container.machine.windows_host.hns.namespaces
-    if namespaces.pop(_identifier(arguments[0]), None) is None:
+def _create_network(session: Session, arguments: list[Any]) -> int:
+    identifier, settings = _identifier(arguments[0]), _settings(arguments[1])
+    if settings is None:
+        return INVALID - 2**32
+    subnets = [subnet for each in settings.get("Ipams") or [] for subnet in each.get("Subnets") or []]
+    prefix = str(subnets[0].get("IpAddressPrefix", "")) if subnets else ""
+    network = HnsNetwork(str(settings.get("Name", "")), str(settings.get("Type", "")), prefix, id=identifier.upper())
+    session.process.container.machine.windows_host.hns.add(network)
+    _fill(arguments, 2, _handle(identifier))
+    return 0
+
+
+def _create_endpoint(session: Session, arguments: list[Any]) -> int:
+    hns = session.process.container.machine.windows_host.hns
+    handle, settings = getattr(arguments[0], "value", arguments[0]), _settings(arguments[2])
+    network = next((each for each in hns.networks if _handle(each) == handle), None)
+    if network is None or settings is None:
+        return INVALID - 2**32
+    addresses = [str(each.get("IpAddress", "")) for each in settings.get("IpConfigurations") or []]
+    policies = [str(each.get("Type", "")) for each in settings.get("Policies") or []]
+    if "ACL" in policies and hns.networks[network].type == "Private" and not hns.acl_on_private:
+        return INVALID_POLICY - 2**32
+    made = HnsEndpoint(str(settings.get("Name", "")), network, next(iter(addresses), ""), policies)
+    identifier = _identifier(arguments[1])
+    hns.endpoints[identifier] = made
+    _fill(arguments, 3, _handle(identifier))
+    return 0
+
+
+def _delete(session: Session, arguments: list[Any], objects: dict[str, Any]) -> int:
+    if not session.process.container.machine.hns_delete(objects, _identifier(arguments[0])):
         return NOT_FOUND - 2**32
     _fill(arguments, 1, "")
     return 0
+
+
+def _delete_namespace(session: Session, arguments: list[Any]) -> int:
+    return _delete(session, arguments, session.process.container.machine.windows_host.hns.namespaces)
+
+
+def _delete_network(session: Session, arguments: list[Any]) -> int:
+    return _delete(session, arguments, session.process.container.machine.windows_host.hns.networks)
+
+
+def _delete_endpoint(session: Session, arguments: list[Any]) -> int:
+    return _delete(session, arguments, session.process.container.machine.windows_host.hns.endpoints)
 
 
 def _enumerate_namespaces(session: Session, arguments: list[Any]) -> int:
@@ -100,7 +155,7 @@ def _enumerate_namespaces(session: Session, arguments: list[Any]) -> int:
 
 
 def _enumerate_networks(session: Session, arguments: list[Any]) -> int:
-    networks = session.process.container.machine.windows_host.hns.networks
+    networks = session.process.container.machine.hns_networks
     _fill(arguments, 1, json.dumps([network.id for network in networks]))
     return 0
 
@@ -110,5 +165,9 @@ _FUNCTIONS: dict[tuple[str, str], Callable[[Session, list[Any]], int]] = {
     ("computenetwork", "hcndeletenamespace"): _delete_namespace,
     ("computenetwork", "hcnenumeratenamespaces"): _enumerate_namespaces,
     ("computenetwork", "hcnenumeratenetworks"): _enumerate_networks,
+    ("computenetwork", "hcncreatenetwork"): _create_network,
+    ("computenetwork", "hcndeletenetwork"): _delete_network,
+    ("computenetwork", "hcncreateendpoint"): _create_endpoint,
+    ("computenetwork", "hcndeleteendpoint"): _delete_endpoint,
     ("computenetwork", "hcnclosenamespace"): lambda session, arguments: 0,
 }

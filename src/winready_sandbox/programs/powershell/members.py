@@ -73,7 +73,15 @@ def _convert_to_datetime(value: Any, text: Any) -> datetime.datetime:
     return wmi_date(text)
 
 
-METHODS: dict[str, Callable[..., Any]] = {"tostring": _to_string, "converttodatetime": _convert_to_datetime}
+def _trim_end(value: Any, characters: Any = None) -> str:
+    return to_text(value).rstrip(to_text(characters) if characters is not None else None)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "tostring": _to_string,
+    "trimend": _trim_end,
+    "converttodatetime": _convert_to_datetime,
+}
 
 
 def call(value: Any, name: str, arguments: list[Any]) -> Any:

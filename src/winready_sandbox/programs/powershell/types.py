@@ -68,7 +68,7 @@ def new_object(name: str, arguments: list[Any]) -> Any:
     return function(arguments)
 
 
-CASTS: dict[str, Callable[[Any], Any]] = {"guid": to_text}
+CASTS: dict[str, Callable[[Any], Any]] = {"guid": to_text, "intptr": lambda value: int(to_number(value))}
 OBJECTS: dict[str, Callable[[list[Any]], Any]] = {
     "byte[]": lambda arguments: NetArray(int(to_number(arguments[0])) if arguments else 0),
 }

@@ -14,6 +14,7 @@ from winready_sandbox.streams import Pipe
 if TYPE_CHECKING:
     from winready_sandbox.programs.sh.shell import Shell
 
+_OCTAL = re.compile(r"\\([0-7]{1,3})")
 Builtin = Callable[["Shell", list[str], dict[int, Pipe]], Awaitable[int]]
 
 
@@ -36,7 +37,12 @@ async def _printf(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> in
     if len(argv) != 2 or "%" in argv[1]:
         shell.complain(handles, "printf: only a text without conversions is known here")
         return 1
-    return _print(handles, argv[1].replace("\\n", "\n"))
+    return _print(handles, _OCTAL.sub(_byte, argv[1]).replace("\\n", "\n"))
+
+
+def _byte(match: re.Match[str]) -> str:
+    number = int(match[1], 8) & 0xFF
+    return chr(number) if number < 0x80 else chr(0xDC00 + number)
 
 
 async def _test(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:

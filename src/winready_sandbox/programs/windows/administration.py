@@ -1,4 +1,4 @@
-"""net, reg, icacls, nltest."""
+"""net, reg, icacls."""
 
 from __future__ import annotations
 
@@ -116,41 +116,8 @@ async def icacls(process: Process) -> int:
     return 0
 
 
-async def nltest(process: Process) -> int:
-    """The container's place in a domain, as its credential spec says."""
-    spec = process.container.credential_spec
-    domain = process.container.machine.domain
-    action = process.argv[1].lower() if len(process.argv) > 1 else ""
-    if action == "/parentdomain":
-        if spec is None:
-            process.err("Getting parent domain failed: Status = 1355 0x54b ERROR_NO_SUCH_DOMAIN\r\n")
-            return 1355
-        process.out(f"{spec.domain}. (1)\r\nThe command completed successfully\r\n")
-        return 0
-    if action.startswith(("/query", "/sc_verify", "/sc_reset")):
-        if spec is None:
-            process.err("I_NetLogonControl failed: Status = 1717 0x6b5 RPC_S_UNKNOWN_IF\r\n")
-            return 1717
-        reachable = (
-            domain is not None and domain.name.lower() == spec.domain.lower() and not domain.defects.controller_down
-        )
-        if domain is None or not reachable or spec.account not in domain.accounts:
-            process.out("Flags: 0\r\nTrusted DC Name \r\n")
-            process.out("Trusted DC Connection Status Status = 1311 0x51f ERROR_NO_LOGON_SERVERS\r\n")
-            process.out("The command completed successfully\r\n")
-            return 0
-        process.out(f"Flags: 30 HAS_IP  HAS_TIMESERV \r\nTrusted DC Name \\\\dc1.{domain.name} \r\n")
-        process.out(
-            "Trusted DC Connection Status Status = 0 0x0 NERR_Success\r\nThe command completed successfully\r\n"
-        )
-        return 0
-    process.out("Usage: nltest [/OPTIONS]\r\n")
-    return 1
-
-
 PROGRAMS: dict[str, Program] = {
     "net.exe": net,
     "reg.exe": reg,
     "icacls.exe": icacls,
-    "nltest.exe": nltest,
 }

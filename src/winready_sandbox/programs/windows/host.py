@@ -32,7 +32,7 @@ async def hnsdiag(process: Process) -> int:
         return 1722
     subject = words[1] if len(words) > 1 else "all"
     if subject in ("networks", "all"):
-        for network in hns.networks:
+        for network in machine.hns_networks:
             process.out(f"Network : {network.id}\r\n    Name : {network.name}\r\n    Type : {network.type}\r\n")
             process.out(f"    Subnets : {network.subnet}\r\n\r\n")
     if subject in ("endpoints", "all"):

@@ -10,9 +10,16 @@ from winready_sandbox.machine.process import Process, Program
 
 
 async def whoami(process: Process) -> int:
-    """The account, in lower case."""
+    """The account, in lower case; with ``/user /fo csv /nh`` also its identifier, the same in every language."""
     who = process.identity
     if who is None:
+        return 1
+    words = [word.lower() for word in process.argv[1:]]
+    if words == ["/user", "/fo", "csv", "/nh"]:
+        process.out(f'"{who.qualified.lower()}","{who.sid}"\r\n')
+        return 0
+    if words:
+        process.err(f"ERROR: Invalid argument/option - '{process.argv[1]}'.\r\nType \"WHOAMI /?\" for usage.\r\n")
         return 1
     process.out(f"{who.qualified.lower()}\r\n")
     return 0

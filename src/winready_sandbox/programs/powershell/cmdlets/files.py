@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 from typing import Any
 
 from winready_sandbox.machine.errors import FileError, NotFound
@@ -79,6 +80,20 @@ async def set_content(call: Invocation) -> None:
             _missing(call, path, error)
 
 
+async def get_filehash(call: Invocation) -> None:
+    """The SHA-256 of files."""
+    process = call.session.process
+    for path in _paths(call):
+        try:
+            data = process.files.read(path, call.session.cwd, who=process.identity)
+        except FileError as error:
+            _missing(call, path, error)
+            continue
+        full = process.files.absolute(path, call.session.cwd)
+        properties = {"Algorithm": "SHA256", "Hash": hashlib.sha256(data).hexdigest().upper(), "Path": full}
+        call.emit(PSObject("Microsoft.Powershell.Utility.FileHash", properties, shown=tuple(properties)))
+
+
 async def test_path(call: Invocation) -> None:
     """Is there something at this path?"""
     for path in _paths(call):
@@ -124,6 +139,7 @@ async def get_itemproperty(call: Invocation) -> None:
 CMDLETS = [
     Cmdlet("Get-Content", get_content, ("Path",)),
     Cmdlet("Set-Content", set_content, ("Path", "Value"), (), ("Encoding",)),
+    Cmdlet("Get-FileHash", get_filehash, ("Path",)),
     Cmdlet("Test-Path", test_path, ("Path",)),
     Cmdlet("Get-ChildItem", get_childitem, ("Path",)),
     Cmdlet("Get-ItemProperty", get_itemproperty, ("Path", "Name")),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import uuid
+from typing import Any
 
 from winready_sandbox.machine.windows_host import FirewallRule
 from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
@@ -28,7 +30,7 @@ async def get_hns_network(call: Invocation) -> None:
     """Networks of the Host Networking Service."""
     if not _hns_answers(call):
         return
-    for network in call.session.process.container.machine.windows_host.hns.networks:
+    for network in call.session.process.container.machine.hns_networks:
         values = {
             "ID": network.id,
             "Name": network.name,
@@ -44,7 +46,7 @@ async def get_hns_endpoint(call: Invocation) -> None:
     if not _hns_answers(call):
         return
     machine = call.session.process.container.machine
-    networks = machine.windows_host.hns.networks
+    networks = machine.hns_networks
     seen: set[str] = set()
     for container in machine.containers.values():
         if container.host_process or container.endpoint is None or container.endpoint.addresses[0] in seen:
@@ -59,6 +61,17 @@ async def get_hns_endpoint(call: Invocation) -> None:
             "Type": networks[0].type if networks else "",
         }
         call.emit(PSObject("System.Management.Automation.PSCustomObject", values))
+    for identifier, made in machine.windows_host.hns.endpoints.items():
+        network = machine.windows_host.hns.networks[made.network]
+        shown: dict[str, Any] = {
+            "ID": identifier.upper(),
+            "Name": made.name,
+            "IPAddress": made.address,
+            "VirtualNetworkName": network.name,
+            "Type": network.type,
+            "Policies": [PSObject("Policy", {"Type": each}) for each in made.policies],
+        }
+        call.emit(PSObject("System.Management.Automation.PSCustomObject", shown))
 
 
 async def get_hns_namespace(call: Invocation) -> None:
@@ -83,13 +96,13 @@ async def remove_hns_namespace(call: Invocation) -> None:
     """Delete a namespace that was made by hand."""
     if not _hns_answers(call):
         return
-    namespaces = call.session.process.container.machine.windows_host.hns.namespaces
+    machine = call.session.process.container.machine
+    namespaces = machine.windows_host.hns.namespaces
     for identifier in [to_text(each) for each in as_list(call.get("Id"))]:
-        found = next((each for each in namespaces if each.lower() == identifier.lower()), None)
-        if found is None:
+        if identifier.lower() not in namespaces:
             call.error("Element not found.", "HNS failed with error", "ObjectNotFound")
         elif _may_change(call):
-            del namespaces[found]
+            machine.hns_delete(namespaces, identifier)
 
 
 async def get_compute_process(call: Invocation) -> None:
@@ -107,10 +120,15 @@ async def get_mp_preference(call: Invocation) -> None:
     if not defender.running:
         call.error("The extrinsic Method could not be executed.", "MI RESULT 16", "MetadataError")
         return
-    bare = call.session.process.container.machine.defects.defender_exclusions_missing
+    defects = call.session.process.container.machine.defects
+    paths, processes = list(defender.exclusion_paths), list(defender.exclusion_processes)
+    if defects.defender_exclusions_missing:
+        paths, processes = [], []
+    elif defects.defender_excludes_docker:
+        paths, processes = ["C:\\ProgramData\\docker"], ["C:\\Program Files\\Docker\\dockerd.exe"]
     values = {
-        "ExclusionPath": None if bare else list(defender.exclusion_paths) or None,
-        "ExclusionProcess": None if bare else list(defender.exclusion_processes) or None,
+        "ExclusionPath": paths or None,
+        "ExclusionProcess": processes or None,
         "ExclusionExtension": None,
         "DisableRealtimeMonitoring": False,
     }
@@ -146,9 +164,24 @@ async def new_firewall_rule(call: Invocation) -> None:
         call.text("Action", "Allow"),
         protocol=call.text("Protocol", "Any"),
         local_port=call.text("LocalPort", "Any"),
+        added=True,
     )
     call.session.process.container.host.firewall.append(rule)
     call.emit(_rule(rule))
+
+
+async def get_firewall_rule(call: Invocation) -> None:
+    """Rules whose names match."""
+    patterns = [to_text(each).lower() for each in as_list(call.get("Name"))] or ["*"]
+    found = [
+        rule
+        for rule in call.session.process.container.host.firewall
+        if any(fnmatch.fnmatchcase(rule.name.lower(), pattern) for pattern in patterns)
+    ]
+    for rule in found:
+        call.emit(_rule(rule))
+    if not found:
+        call.error("No MSFT_NetFirewallRule objects found.", "CmdletizationQuery_NotFound", "ObjectNotFound")
 
 
 async def remove_firewall_rule(call: Invocation) -> None:
@@ -189,6 +222,7 @@ CMDLETS = [
         ("Name", "DisplayName", "Direction", "Action", "Protocol", "LocalPort"),
         host_only=True,
     ),
+    Cmdlet("Get-NetFirewallRule", get_firewall_rule, ("Name",), host_only=True),
     Cmdlet("Remove-NetFirewallRule", remove_firewall_rule, ("Name",), host_only=True),
     Cmdlet("Get-NetIPAddress", get_net_ip_address, desktop_only=True),
 ]

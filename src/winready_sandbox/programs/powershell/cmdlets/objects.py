@@ -10,7 +10,7 @@ from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
 from winready_sandbox.programs.powershell.operators import equal
 from winready_sandbox.programs.powershell.syntax import ScriptBlock
 from winready_sandbox.programs.powershell.types import new_object, plain_name
-from winready_sandbox.programs.powershell.values import NetArray, PSObject, as_list, to_text, truth
+from winready_sandbox.programs.powershell.values import NetArray, PSObject, as_list, to_number, to_text, truth
 
 
 async def write_output(call: Invocation) -> None:
@@ -55,12 +55,17 @@ async def foreach_object(call: Invocation) -> None:
 
 
 async def select_object(call: Invocation) -> None:
-    """Pick properties."""
+    """Pick properties, or the first values as they are."""
     expand, wanted = call.get("ExpandProperty"), [to_text(each) for each in as_list(call.get("Property"))]
-    for value in call.inputs or []:
+    inputs = list(call.inputs or [])
+    if (first := call.get("First")) is not None:
+        inputs = inputs[: int(to_number(first))]
+    for value in inputs:
         if expand is not None:
             for item in as_list(members.get(value, to_text(expand))):
                 call.emit(item)
+        elif not wanted:
+            call.emit(value)
         else:
             properties = {name: members.get(value, name) for name in wanted}
             call.emit(PSObject("Selected.System.Management.Automation.PSCustomObject", properties))
@@ -89,7 +94,7 @@ CMDLETS = [
     Cmdlet("Out-Null", nothing, ("InputObject",)),
     Cmdlet("Where-Object", where_object, ("FilterScript",), (), ("EQ",)),
     Cmdlet("ForEach-Object", foreach_object, ("Process",)),
-    Cmdlet("Select-Object", select_object, ("Property",), (), ("ExpandProperty",)),
+    Cmdlet("Select-Object", select_object, ("Property",), (), ("ExpandProperty", "First")),
     Cmdlet("ConvertTo-Json", convert_to_json, ("InputObject",), ("Compress",)),
     Cmdlet("New-Object", make_object, ("TypeName", "ArgumentList")),
     Cmdlet("Add-Type", interop.add_type, (), (), ("MemberDefinition", "Name", "Namespace")),

@@ -21,7 +21,7 @@ async def start_sleep(call: Invocation) -> None:
     await call.session.process.container.clock.sleep(float(to_number(call.get("Seconds", 0))))
 
 
-def _process(name: str, pid: int, memory: int) -> PSObject:
+def _process(name: str, pid: int, memory: int, path: str = "") -> PSObject:
     properties: dict[str, Any] = {
         "Handles": 120,
         "WorkingSet64": memory,
@@ -32,6 +32,7 @@ def _process(name: str, pid: int, memory: int) -> PSObject:
         "Name": name,
         "WorkingSet": memory,
         "HasExited": False,
+        "Path": path or None,
     }
     shown = ("Handles", "CPU", "Id", "ProcessName")
     return PSObject("System.Diagnostics.Process", properties, shown=shown, text=None)
@@ -50,14 +51,13 @@ def running(call: Invocation) -> list[PSObject]:
     ]
     if container.host_process:
         host = container.host
-        names = [
-            each.path.strip('"').partition(".exe")[0].rpartition("\\")[2]
-            for each in host.services
-            if each.state == "Running"
-        ]
-        extra = [name for name in names if name not in ("svchost", "MsMpEng")]
-        extra += ["MsMpEng"] if host.defender.running else []
-        found += [_process(name, 2000 + 4 * index, 60 * 2**20) for index, name in enumerate(extra)]
+        services = [each.path for each in host.services if each.state == "Running"]
+        paths = [path.strip('"').partition(".exe")[0] + ".exe" for path in [*services, *host.programs]]
+        by_path = {path: path.rpartition("\\")[2].removesuffix(".exe") for path in paths}
+        extra = [(path, name) for path, name in by_path.items() if name not in ("svchost", "MsMpEng")]
+        # Of a protected process nobody is told the path.
+        extra += [("", "MsMpEng")] if host.defender.running else []
+        found += [_process(name, 2000 + 4 * n, 60 * 2**20, path) for n, (path, name) in enumerate(extra)]
     return found
 
 
@@ -171,7 +171,9 @@ def instances(call: Invocation, name: str) -> list[dict[str, Any]] | None:
 async def get_cim_instance(call: Invocation) -> None:
     """Instances of a WMI class."""
     name = call.text("ClassName") or call.text("Class")
-    found = instances(call, name.lower())
+    container = call.session.process.container
+    broken = container.host_process and container.machine.defects.wmi_broken
+    found = None if broken else instances(call, name.lower())
     if found is None:
         call.error("Invalid class ", "HRESULT 0x80041010", "ObjectNotFound")
         return

@@ -1,0 +1,130 @@
+"""Faults of kubelets, and nodes that do not join, lie about themselves or do not return."""
+
+from __future__ import annotations
+
+from winready_sandbox.faults.model import Fault
+
+KUBELET_FAULTS = (
+    Fault(
+        "kubelet.windows.slow-start",
+        "Pods on every Windows node take five times as long to start.",
+        "node.kubelet",
+        {"slow_start_factor": 5.0},
+        everywhere=True,
+        fact="1.9: slow is not broken",
+    ),
+    Fault(
+        "kubelet.windows.loses-pods",
+        "One Windows node never starts every third pod that it is given.",
+        "node.kubelet",
+        {"loses_pods": True},
+        fact="brief C1: 50 distinct pods become ready",
+    ),
+    Fault(
+        "kubelet.windows.stats-unavailable",
+        "The kubelet of one Windows node answers with an error when it is asked for statistics.",
+        "node.kubelet",
+        {"stats_unavailable": True},
+        fact="1.8: limits are judged by /stats/summary",
+    ),
+    Fault(
+        "kubelet.windows.exec-broken",
+        "No command can be run in the containers of one Windows node.",
+        "node.runtime",
+        {"exec_broken": True},
+        fact="1.3: an error of the exec stream is no finding",
+    ),
+    Fault(
+        "kubelet.windows.exec-flaky",
+        "One of four commands in the containers of one Windows node is not started at the first try.",
+        "node.runtime",
+        {"exec_flaky": True},
+        fact="1.3: exec can be refused for seconds; every command has one retry",
+    ),
+    Fault(
+        "node.windows.does-not-join",
+        "One Windows worker does not join the cluster; one that had joined is gone.",
+        "node.kubelet",
+        {"does_not_join": True},
+        fact="1.10: two Linux and two Windows nodes",
+    ),
+    Fault(
+        "node.linux.does-not-join",
+        "One Linux worker does not join the cluster; one that had joined is gone.",
+        "node.kubelet",
+        {"does_not_join": True},
+        where="linux",
+        fact="1.10: two Linux and two Windows nodes",
+    ),
+    Fault(
+        "node.windows.wrong-build",
+        "One Windows node reports a build that no list allows, Windows Server 2016.",
+        "node.kubelet",
+        {"reports_build": "10.0.14393"},
+        fact="run-level rules: builds",
+    ),
+    Fault(
+        "node.windows.never-returns",
+        "One Windows node stays away after a reboot.",
+        "node.kubelet",
+        {"never_returns": True},
+        fact="brief S6",
+    ),
+    Fault(
+        "node.windows.boot-id-stays",
+        "One Windows node shows the same boot id after a reboot as before.",
+        "machine",
+        {"boot_id_stays": True},
+        fact="brief S6: the boot id proves the reboot",
+    ),
+    Fault(
+        "node.windows.pods-stay-down",
+        "Pods that ran on one Windows node before a reboot are not started again; new ones are.",
+        "node.kubelet",
+        {"leaves_pods_down": True},
+        fact="brief S6: the same pods restart",
+    ),
+    Fault(
+        "node.windows.labelled-linux",
+        "One Windows node carries the labels of a Linux node.",
+        "node.kubelet",
+        {"labels_os": "linux"},
+        fact="1.1: pods are put by the label, and the kubelet refuses those of the other system",
+    ),
+    Fault(
+        "node.linux.labelled-windows",
+        "One Linux node carries the labels of a Windows node.",
+        "node.kubelet",
+        {"labels_os": "windows"},
+        where="linux",
+        fact="1.1: pods are put by the label, and the kubelet refuses those of the other system",
+    ),
+    Fault(
+        "node.windows.build-lies",
+        "One Windows node reports Windows Server 2022 in its label and its kernel version, and is version 23H2.",
+        "machine",
+        {"really": "25398"},
+        fact="1.1: a 2022 container on a newer host is legal, so only the host can tell",
+    ),
+    Fault(
+        "node.windows.build-label-lies",
+        "The build label of one Windows node says Windows Server 2019, its kernel version Windows Server 2022.",
+        "node.kubelet",
+        {"labels_build": "10.0.17763"},
+        fact="issue kubernetes/kubernetes#84472: the label of a node that exists already was not brought up to date",
+    ),
+    Fault(
+        "node.windows.shutdown-taint",
+        "One Windows node carries the taint of a machine that is off, although it is on.",
+        "node.kubelet",
+        {"shutdown_taint": True},
+        fact="issue kubernetes-sigs/cloud-provider-azure#4428: the shutdown taint stays on a machine that is on",
+    ),
+    Fault(
+        "kubelet.windows.hostprocess-misreported",
+        "The kubelet of one Windows node reports an address of the pod network for HostProcess pods.",
+        "node.kubelet",
+        {"host_pods_misreported": True},
+        fact="issues kubernetes/kubernetes#96670 and #120720: wrong addresses of pods on the host network; brief P3",
+    ),
+)
