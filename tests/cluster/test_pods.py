@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from collections.abc import Sequence
 from typing import cast
 
 import pytest
 
-from winready.cluster.client import Client
+from winready.cluster.client import Client, Object
 from winready.cluster.errors import ExecFailed, NotStarted
 from winready.cluster.execution import Execution
 from winready.cluster.inventory import read_node
@@ -22,18 +24,35 @@ NODE = read_node({"metadata": {"name": "windows-1", "uid": "u"}, "spec": {}, "st
 class Executor:
     """Answers commands one after the other as told."""
 
-    def __init__(self, answers: Sequence[Execution | ExecFailed]) -> None:
+    def __init__(self, answers: Sequence[Execution | ExecFailed], status: Object | None) -> None:
         self.answers = list(answers)
+        self.status = status
 
-    async def exec(self, *_: object, deadline: float) -> Execution:
+    async def find(self, *_: object) -> Object:
+        """The pod as the API has it."""
+        return {"status": {"containerStatuses": [{"name": "main", **(self.status or {"state": {"running": {}}})}]}}
+
+    async def exec(self, *_: object, deadline: float, beside: bool) -> Execution:
         answer = self.answers.pop(0)
         if isinstance(answer, ExecFailed):
             raise answer
         return answer
 
 
-def pod(*answers: Execution | ExecFailed) -> Pod:
-    client = cast(Client, Executor(answers))
+class Busy:
+    """Commands that never end, as many as are asked for."""
+
+    def __init__(self) -> None:
+        self.running = 0
+
+    async def exec(self, *_: object, deadline: float, beside: bool) -> Execution:
+        self.running += 1
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+def pod(*answers: Execution | ExecFailed, status: Object | None = None) -> Pod:
+    client = cast(Client, Executor(answers, status))
     settings = Settings(run_id="r", timing=Timing(10_000))
     return Pod(client, settings, "ns", "p", "uid", NODE, "windows", ("10.0.0.1",), "agnhost", "id")
 
@@ -50,5 +69,40 @@ async def test_what_may_not_run_twice_is_tried_again_only_if_it_was_never_starte
 
 
 async def test_a_runtime_that_never_starts_a_command_is_believed_in_the_end() -> None:
-    with pytest.raises(NotStarted):
+    with pytest.raises(NotStarted, match=r"^no$"):
         await pod(*[NotStarted("no")] * (RETRIES + 1), DONE).run(["cmd"])
+
+
+ENDED = {"terminated": {"exitCode": 3}}
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ({"state": ENDED}, "does not run: it ended, last with exit code 3"),
+        (
+            {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 2, "lastState": ENDED},
+            "does not run: it ended by itself and was started again 2 times, last with exit code 3",
+        ),
+        ({"state": {"running": {}}, "restartCount": 1}, "ended by itself and was started again once"),
+    ],
+)
+async def test_a_container_that_ended_is_named_and_not_the_api_server(status: Object, told: str) -> None:
+    with pytest.raises(NotStarted) as failure:
+        await pod(*[NotStarted("HTTP 500")] * (RETRIES + 1), status=status).run(["cmd"])
+    assert failure.value.message == f"container main of pod p on node windows-1 {told}"
+    assert "node windows-1" in failure.value.remedy
+
+
+async def test_commands_beside_others_wait_for_no_turn_and_take_none() -> None:
+    busy = Busy()
+    target = dataclasses.replace(pod(), client=cast(Client, busy))
+    lasting = [asyncio.create_task(target.run(["burn"], beside=True)) for _ in range(20)]
+    await asyncio.sleep(0)
+    assert busy.running == 20
+    others = [asyncio.create_task(target.run(["look"])) for _ in range(20)]
+    await asyncio.sleep(0)
+    assert 20 < busy.running < 40
+    for task in lasting + others:
+        task.cancel()
+    await asyncio.gather(*lasting, *others, return_exceptions=True)

@@ -42,6 +42,8 @@ def test_kernel_versions(version: str, build: str) -> None:
     [
         ("\r\nMicrosoft Windows [Version 10.0.20348.2700]\r\n", "10.0.20348"),
         ("Microsoft Windows [Version 10.0.17763]", "10.0.17763"),
+        ("Microsoft Windows [Versión 10.0.20348.587]", "10.0.20348"),
+        ("Microsoft Windows [version 10.0.26100.1]", "10.0.26100"),
         ("Linux 6.8.0", ""),
         ("10.0.20348", ""),
     ],

@@ -13,6 +13,8 @@ from winready.cluster.steering import leftovers
 KINDS: tuple[Resource, ...] = (NAMESPACES, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES)
 """Everything of a run lives in its namespaces or is one of these."""
 
+HELD = "NamespaceFinalizersRemaining"
+
 
 async def clean_up(client: Client, *, run_id: str | None, patience: float, pause: float) -> list[str]:
     """Remove the objects of a run (``None``: of any run) and list what is still there after ``patience`` wall seconds.
@@ -40,6 +42,13 @@ async def clean_up(client: Client, *, run_id: str | None, patience: float, pause
     return left
 
 
+async def objects_of(client: Client, run_id: str | None) -> list[str]:
+    """The objects of a run (``None``: of any run) that are there."""
+    labels = RUN_LABEL if run_id is None else f"{RUN_LABEL}={run_id}"
+    found = [_describe(resource, item) for resource in KINDS for item in await client.list(resource, labels=labels)]
+    return [*await leftovers(client, run_id, remove=False), *found]
+
+
 async def _remove_once(client: Client, labels: str) -> list[str]:
     left = []
     for resource in KINDS:
@@ -54,5 +63,7 @@ async def _remove_once(client: Client, labels: str) -> list[str]:
 def _describe(resource: Resource, item: Object) -> str:
     name = f"{resource.kind} {item['metadata']['name']}"
     conditions = (item.get("status") or {}).get("conditions") or []
-    stuck = [c["message"] for c in conditions if c.get("status") == "True" and c.get("message")]
+    told = [c for c in conditions if c.get("status") == "True" and c.get("message")]
+    # That something remains says less than who holds it.
+    stuck = [c["message"] for c in sorted(told, key=lambda c: c.get("type") != HELD)]
     return f"{name} ({stuck[0]})" if stuck else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from winready.cluster.errors import AlreadyExists, Conflict, Expired, NotFound
@@ -133,9 +133,12 @@ class Client:
         kind: PatchKind = "merge",
         subresource: str | None = None,
         force: bool = False,
+        manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
     ) -> Object:
-        """Change part of an object; ``kind="apply"`` is server-side apply."""
-        query = {"fieldManager": FIELD_MANAGER, **({"force": "true"} if force else {})}
+        """Change part of an object; ``kind="apply"`` is server-side apply, in the name of ``manager``."""
+        query = {"fieldManager": manager, **({"force": "true"} if force else {})}
+        query |= {"dryRun": "All"} if dry_run else {}
         path = resource.path(namespace, name, subresource)
         answer = await self.transport.call("PATCH", path, query=query, body=patch, content_type=PATCH_TYPES[kind])
         return cast(Object, answer.body)
@@ -186,10 +189,14 @@ class Client:
         *,
         deadline: float,
         stdin: bytes | None = None,
+        beside: bool = False,
     ) -> Execution:
-        """Run a command in a container: exit code and both streams. ``deadline`` is in wall seconds."""
+        """Run a command in a container: exit code and both streams. ``deadline`` is in wall seconds.
+
+        One that lasts ``beside`` others does not count among those that run at once.
+        """
         path = PODS.path(namespace, pod, "exec")
-        async with self._exec_gate:
+        async with nullcontext() if beside else self._exec_gate:
             return await execute(self.transport, path, container, command, deadline=deadline, stdin=stdin)
 
     async def logs(self, namespace: str, pod: str, container: str, *, tail: int = 500, previous: bool = False) -> str:

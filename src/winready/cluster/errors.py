@@ -6,7 +6,13 @@ Nothing here says that a cluster is not ready. What is wrong with the cluster is
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+from winready.cluster.refusals import Refusal, read_refusal
+
+_RIGHT = re.compile(r"cannot \w+ (resource|path) ")
+"""How the API server says that a right is missing; what else is forbidden was refused by something else."""
 
 
 class ClusterError(Exception):
@@ -41,10 +47,8 @@ class NotStarted(ExecFailed):
 class ApiError(ClusterError):
     """The API server answered with a failure ``Status``."""
 
-    usual_remedy = ""
-
     def __init__(self, code: int, status: dict[str, Any]) -> None:
-        super().__init__(str(status.get("message") or f"the API server answered {code}"), self.usual_remedy)
+        super().__init__(str(status.get("message") or f"the API server answered {code}"))
         self.code = code
         self.status = status
         self.reason = str(status.get("reason") or "")
@@ -63,9 +67,13 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: a right is missing."""
+    """403: a right is missing, or something that does not name itself refuses."""
 
-    usual_remedy = "'winready rbac' prints the least rights that a run needs"
+    def __init__(self, code: int, status: dict[str, Any]) -> None:
+        super().__init__(code, status)
+        self.remedy = "look for what in the cluster refuses this: an admission control that does not name itself"
+        if not self.message or _RIGHT.search(self.message):
+            self.remedy = "'winready rbac' prints the least rights that a run needs"
 
 
 class NotFound(ApiError):
@@ -92,10 +100,25 @@ class ServerTrouble(ApiError):
     """429 or 5xx that did not pass within the deadline."""
 
 
+class Refused(ApiError):
+    """An admission control does not let an object in, whoever asks: a quota, a limit range, a webhook, a policy."""
+
+    def __init__(self, code: int, status: dict[str, Any], refusal: Refusal) -> None:
+        super().__init__(code, status)
+        self.refusal = refusal
+        self.remedy = refusal.next_step
+
+
+class WebhookAway(Refused, ServerTrouble):
+    """500 because a webhook does not answer: it may come back while we wait, and it is not the API server's fault."""
+
+
 def api_error(code: int, status: dict[str, Any]) -> ApiError:
     """The narrow class for an HTTP status."""
     if code == 409:
         return (AlreadyExists if status.get("reason") == "AlreadyExists" else Conflict)(code, status)
+    if refusal := read_refusal(str(status.get("message") or "")):
+        return (WebhookAway if code >= 500 else Refused)(code, status, refusal)
     narrow = {401: Unauthorized, 403: Forbidden, 404: NotFound, 410: Expired, 422: Invalid}
     if code == 429 or code >= 500:
         return ServerTrouble(code, status)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from winready.cluster.client import Client
-from winready.cluster.errors import ApiError
+from winready.cluster.errors import ApiError, Forbidden
 from winready.cluster.resources import DAEMON_SETS, NAMESPACES, NODES, Resource
 from winready.spec.windows import kernel_build
 
@@ -17,6 +17,15 @@ POLICY_ENGINES = {
     "antrea-agent-windows": "Antrea",
     "azure-npm-win": "Azure NPM",
 }
+"""DaemonSets that bring policies to Windows nodes."""
+ENGINE_MARKS = {"projectcalico.org/": "Calico", "node.antrea.io/": "Antrea"}
+"""How annotations begin that engines write to the nodes they run on, also where they run as Windows services."""
+UNKNOWN_ENGINE = "unknown"
+"""How the description of an engine begins that may or may not be there."""
+SIMULATED = "sandbox.winready.io/simulated"
+"""The label that nodes of a sandbox set themselves."""
+OS, WINDOWS_BUILD = "kubernetes.io/os", "node.kubernetes.io/windows-build"
+UNWELL = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 CREDENTIAL_SPECS = Resource("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs", namespaced=False)
 
 
@@ -29,8 +38,8 @@ class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ours_to_tolerate(self) -> bool:
-        """Taints of operators are tolerated; those of Kubernetes itself say that the node is not well."""
-        return not self.key.startswith("node.kubernetes.io/") or self.key == "node.kubernetes.io/os"
+        """Taints of operators are tolerated; those of Kubernetes and the cloud say that the node is not well."""
+        return not self.key.startswith(UNWELL) or self.key == "node.kubernetes.io/os"
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,6 +50,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     os: str
     build: str = ""
     """Windows: ``10.0.20348``; elsewhere the kernel version."""
+    kernel_build: str = ""
+    """Windows: the build of the kernel version that the kubelet reports, whatever the label says."""
     os_image: str = ""
     kubelet: str = ""
     runtime: str = ""
@@ -50,6 +61,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     labels: dict[str, str] = {}
     unusable: str = ""
     """Why no pod of a run may be put here; empty when it may."""
+    left_out: str = ""
+    """Why the operator does not want it judged; empty when it may be."""
+    contradiction: str = ""
+    """What the node says of its operating system that cannot be true together; then it counts as neither."""
 
     @property
     def windows(self) -> bool:
@@ -69,10 +84,13 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     """Feature name to why it is not there."""
     uid: str = ""
     """What stays the same when a cluster's address changes: the uid of its kube-system namespace."""
+    simulated: bool = False
+    """Whether a node of it says that it is a simulated one: such a cluster shows nothing about a real one."""
 
     def usable(self, os: str) -> list[Node]:
         """The nodes of an OS that pods can be put on, by name."""
-        return sorted((n for n in self.nodes if n.os == os and not n.unusable), key=lambda node: node.name)
+        found = (node for node in self.nodes if node.os == os and not node.unusable and not node.left_out)
+        return sorted(found, key=lambda node: node.name)
 
 
 def read_node(raw: dict[str, Any]) -> Node:
@@ -80,18 +98,20 @@ def read_node(raw: dict[str, Any]) -> Node:
     metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     info = status.get("nodeInfo") or {}
     labels = metadata.get("labels") or {}
-    os = labels.get("kubernetes.io/os") or info.get("operatingSystem") or "unknown"
+    os = labels.get(OS) or info.get("operatingSystem") or "unknown"
     taints = [
         Taint(key=taint["key"], value=taint.get("value") or "", effect=taint["effect"])
         for taint in spec.get("taints") or []
     ]
     kernel = info.get("kernelVersion") or ""
-    build = labels.get("node.kubernetes.io/windows-build") or kernel_build(kernel)
+    windows_build = kernel_build(kernel)
+    contradiction = _contradiction(labels, info)
     return Node(
         name=metadata["name"],
         uid=metadata["uid"],
         os=os,
-        build=build if os == "windows" else kernel,
+        build=(labels.get(WINDOWS_BUILD) or windows_build) if os == "windows" else kernel,
+        kernel_build=windows_build if os == "windows" else "",
         os_image=info.get("osImage") or "",
         kubelet=info.get("kubeletVersion") or "",
         runtime=info.get("containerRuntimeVersion") or "",
@@ -99,8 +119,20 @@ def read_node(raw: dict[str, Any]) -> Node:
         addresses=[a["address"] for a in status.get("addresses") or [] if a["type"] == "InternalIP"],
         taints=taints,
         labels=labels,
-        unusable=_unusable(spec, status, taints),
+        unusable=contradiction or _unusable(spec, status, taints),
+        contradiction=contradiction,
     )
+
+
+def _contradiction(labels: dict[str, str], info: dict[str, str]) -> str:
+    """The label says where pods are put, the kubelet which ones it takes: a node where they differ runs neither."""
+    label, kubelet = labels.get(OS) or "", (info.get("operatingSystem") or "").lower()
+    if label and kubelet and label.lower() != kubelet:
+        return f"its label {OS} says {label}, its kubelet says {kubelet}; 'kubectl label' can correct it"
+    image = info.get("osImage") or ""
+    if kubelet == "linux" and image.lower().startswith("windows"):
+        return f"its kubelet says linux and reports the system '{image}'"
+    return ""
 
 
 def _unusable(spec: dict[str, Any], status: dict[str, Any], taints: list[Taint]) -> str:
@@ -125,13 +157,17 @@ async def take_inventory(client: Client, *, node_selector: dict[str, str] | None
     nodes = sorted((read_node(raw) for raw in raw_nodes), key=lambda node: node.name)
     if selected is not None:
         # The operator narrows down the Windows side; Linux peers stay what they are.
-        nodes = [node for node in nodes if not node.windows or node.name in selected]
+        why = f"it is not chosen by --node-selector {labels}"
+        nodes = [
+            msgspec.structs.replace(node, left_out=why) if node.windows and node.name not in selected else node
+            for node in nodes
+        ]
     features: dict[str, str] = {}
     missing: dict[str, str] = {}
     for name, found, reason in (
         ("hostprocess", *_host_process(nodes)),
         ("dual-stack", *_dual_stack(raw_nodes)),
-        ("network-policy", *await _policy_engine(client)),
+        ("network-policy", *await _policy_engine(client, raw_nodes)),
         ("gmsa", *await _credential_specs(client)),
     ):
         (features if found else missing)[name] = reason
@@ -142,7 +178,13 @@ async def take_inventory(client: Client, *, node_selector: dict[str, str] | None
         features=features,
         missing=missing,
         uid=await _identity(client),
+        simulated=any(SIMULATED in node.labels for node in nodes),
     )
+
+
+def is_simulated(inventory: Inventory) -> bool:
+    """Whether the cluster is a sandbox; a record that denies it is not believed against its own nodes."""
+    return inventory.simulated or any(SIMULATED in node.labels for node in inventory.nodes)
 
 
 async def _identity(client: Client) -> str:
@@ -155,7 +197,7 @@ async def _identity(client: Client) -> str:
 
 def _host_process(nodes: list[Node]) -> tuple[bool, str]:
     for node in nodes:
-        if not node.windows:
+        if not node.windows or node.left_out:
             continue
         match = re.fullmatch(r"containerd://v?(\d+)\.(\d+).*", node.runtime)
         if match is None or (int(match[1]), int(match[2])) < (1, 6):
@@ -164,27 +206,51 @@ def _host_process(nodes: list[Node]) -> tuple[bool, str]:
 
 
 def _dual_stack(raw_nodes: list[dict[str, Any]]) -> tuple[bool, str]:
-    for raw in raw_nodes:
-        cidrs = (raw.get("spec") or {}).get("podCIDRs") or []
-        if len({":" in cidr for cidr in cidrs}) < 2:
-            return False, f"node {raw['metadata']['name']} has pod addresses of one family only"
-    return bool(raw_nodes), "every node has pod addresses of both families"
+    """What one node of a system has, pods elsewhere should have, too: only where none has it, it is not offered."""
+    for os in ("windows", "linux"):
+        nodes = [raw for raw in raw_nodes if read_node(raw).os == os]
+        ranges = [{":" in cidr for cidr in (raw.get("spec") or {}).get("podCIDRs") or []} for raw in nodes]
+        # Where nodes have no range of their own, as with many cloud networks, only pods can tell.
+        if ranges and all(ranges) and not any(len(families) == 2 for families in ranges):
+            names = ", ".join(raw["metadata"]["name"] for raw in nodes[:3]) + (" ..." if len(nodes) > 3 else "")
+            return False, (
+                f"{os.capitalize()} nodes have pod addresses of one IP family only ({names}); it can be judged once "
+                f"nodes have pod CIDRs and the API server has a service range of each family"
+            )
+    return bool(raw_nodes), "nodes of both systems may have pod addresses of both families"
 
 
-async def _policy_engine(client: Client) -> tuple[bool, str]:
+async def _policy_engine(client: Client, raw_nodes: list[dict[str, Any]]) -> tuple[bool, str]:
+    unseen = ""
     try:
         names = {item["metadata"]["name"] for item in await client.list(DAEMON_SETS)}
     except ApiError as error:
-        return False, f"DaemonSets cannot be listed: {error.message}"
+        names, unseen = set(), f"{UNKNOWN_ENGINE}: DaemonSets cannot be listed: {error.message}"
     for name, engine in POLICY_ENGINES.items():
         if name in names:
             return True, f"{engine} (DaemonSet {name})"
-    return False, "no policy engine with Windows support was recognised"
+    windows = [raw for raw in raw_nodes if read_node(raw).windows]
+    for mark, engine in ENGINE_MARKS.items():
+        if any(_annotated(raw, mark) for raw in windows):
+            return True, f"{engine} (annotations {mark}* of Windows nodes)"
+    if unseen:
+        # Not seeing whether there is one is not the same as seeing that there is none.
+        return True, unseen
+    return False, (
+        f"no policy engine with Windows support was recognised (DaemonSet {', '.join(POLICY_ENGINES)}, or annotations "
+        f"of Calico or Antrea on Windows nodes)"
+    )
+
+
+def _annotated(raw: dict[str, Any], mark: str) -> bool:
+    return any(key.startswith(mark) for key in raw["metadata"].get("annotations") or {})
 
 
 async def _credential_specs(client: Client) -> tuple[bool, str]:
     try:
         specs = await client.list(CREDENTIAL_SPECS)
+    except Forbidden as error:
+        return True, f"unknown: credential specs cannot be listed: {error.message}"
     except ApiError:
         return False, "the cluster has no gMSA credential specs (windows.k8s.io)"
     if not specs:

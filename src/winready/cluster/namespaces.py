@@ -11,17 +11,20 @@ from typing import TypeVar
 
 from winready.cluster.client import Client, Object
 from winready.cluster.commands import system_version
-from winready.cluster.errors import ClusterError, ExecFailed
+from winready.cluster.errors import ApiError, ClusterError, ExecFailed, Refused
 from winready.cluster.evidence import bounded
 from winready.cluster.failures import CheckBlocked
 from winready.cluster.images import Used, used_images
-from winready.cluster.inventory import Node
-from winready.cluster.pods import Pod, handle
-from winready.cluster.resources import EVENTS, NAMESPACES, PODS, Resource
+from winready.cluster.inventory import Node, read_node
+from winready.cluster.obstacles import open_to_traffic, passes_soon, refusal_of, refused_workloads, still_pulling
+from winready.cluster.pods import Answer, Pod, handle
+from winready.cluster.refusals import Refusal
+from winready.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, Resource
 from winready.cluster.settings import Settings
 from winready.spec.windows import banner_build
 
 T = TypeVar("T")
+PULL_STEP = "bring the image to that node beforehand, or take it from a nearer registry with --image-registry"
 
 
 class Namespace:
@@ -37,11 +40,19 @@ class Namespace:
         self.misplaced: dict[str, str] = {}
         """Pods that lost their OS field or selector on the way, and how."""
         self.impostors: dict[str, str] = {}
-        """Pods on Windows nodes that are not Windows containers, and what gave them away."""
+        """Pods that are not containers of their node's system, and what gave them away."""
         self.impostor_nodes: dict[str, str] = {}
         """The same by node; of several the last."""
+        self.answers: set[Answer] = set()
+        """What containers said of themselves when they were asked."""
         self.images: set[Used] = set()
         """What containers of Windows pods ran, as their runtime says."""
+        self.policies: str | None = None
+        """Policies that others wrote into this namespace; None before anybody looked."""
+        self._opening = asyncio.Lock()
+        self._made: set[Resource] = set()
+        self._refused: dict[str, Refusal] = {}
+        """Workloads that somebody refused pods to when we last looked."""
         self._pods: dict[str, Object] = {}
         self._changed = asyncio.Condition()
         self._broken: ClusterError | None = None
@@ -64,10 +75,31 @@ class Namespace:
                 await follower
 
     async def create(self, resource: Resource, obj: Object) -> Object:
-        """Create an object here, with the run's labels."""
+        """Create an object here, with the run's labels; who refuses it is named."""
         metadata = obj["metadata"]
         labels = {**self.settings.labels(), **(metadata.get("labels") or {})}
-        return await self.client.create(resource, {**obj, "metadata": {**metadata, "labels": labels}}, self.name)
+        labelled = {**obj, "metadata": {**metadata, "labels": labels}}
+        self._made.add(resource)
+        try:
+            return await self._create(resource, labelled)
+        except Refused as error:
+            what = f"{resource.kind} {metadata['name']}"
+            raise await refusal_of(self.client, self.name, what, error.refusal) from None
+
+    async def admitted(self, resource: Resource, obj: Object) -> Object:
+        """What would become of an object on its way in, without creating it; raises `Refused`."""
+        return await self._create(resource, obj, dry_run=True)
+
+    async def _create(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
+        """Create an object as soon as a sound cluster takes it."""
+        timing = self.settings.timing
+        async for _ in timing.attempts(timing.table.admission):
+            try:
+                return await self.client.create(resource, obj, self.name, dry_run=dry_run)
+            except ApiError as error:
+                if not passes_soon(error):
+                    raise
+        return await self.client.create(resource, obj, self.name, dry_run=dry_run)
 
     async def delete(self, resource: Resource, name: str) -> None:
         """Ask for the deletion of an object here."""
@@ -76,14 +108,23 @@ class Namespace:
     async def ready_pod(self, name: str, *, other_than: str = "", seconds: float | None = None) -> Pod:
         """Wait until a pod of that name is Ready (and is not the one with uid ``other_than``)."""
         found = await self._until(
-            lambda: is_ready(self._pods.get(name), other_than), seconds, lambda: self.why_not_ready(name)
+            lambda: is_ready(self._pods.get(name), other_than),
+            seconds,
+            lambda: self.why_not_ready(name),
+            # That of a StatefulSet is called after it.
+            workload=name.rpartition("-")[0],
+            pods=lambda: [raw for raw in [self._pods.get(name)] if raw],
         )
         return await self.prove(found)
 
     async def ready_pods(self, labels: dict[str, str], count: int, *, seconds: float | None = None) -> list[Pod]:
         """Wait until exactly ``count`` pods with these labels exist and all are Ready."""
         found = await self._until(
-            lambda: self._all_ready(labels, count), seconds, lambda: self._why_not_all(labels, count)
+            lambda: self._all_ready(labels, count),
+            seconds,
+            lambda: self._why_not_all(labels, count),
+            workload=labels.get("app", ""),
+            pods=lambda: self.pods(labels),
         )
         return list(await asyncio.gather(*(self.prove(raw) for raw in found)))
 
@@ -105,7 +146,11 @@ class Namespace:
         return [raw for raw in self._pods.values() if labels.items() <= (raw["metadata"].get("labels") or {}).items()]
 
     async def prove(self, raw: Object) -> Pod:
-        """Make the pod's container say what it is; a Linux container on a Windows node does not get past this."""
+        """Make the pod's container say what it is; one of the other system does not get past this."""
+        await self.open_to_traffic()
+        if (place := raw["spec"]["nodeName"]) not in self.nodes:
+            # It joined after the inventory was taken; what runs there can be seen all the same.
+            self.nodes[place] = read_node(await self.client.get(NODES, place))
         pod = handle(self.client, self.settings, raw, self.nodes)
         timing = self.settings.timing
         end = asyncio.get_running_loop().time() + timing.deadline(timing.table.exec_ready)
@@ -123,14 +168,15 @@ class Namespace:
                     ) from None
             await timing.pause(timing.table.poll)
         answer = result.stdout.decode(errors="replace").strip()
-        if pod.os == "linux":
-            return replace(pod, build=answer)
-        build = banner_build(answer)
-        return replace(pod, build=build) if build else self._exposed(pod, answer or "nothing")
+        build = banner_build(answer) if pod.os == "windows" else answer
+        self.answers.add(Answer(pod.node.name, pod.os, build or bounded(answer, 100), pod.on_host))
+        genuine = bool(build) if pod.os == "windows" else build == "Linux"
+        return replace(pod, build=build) if genuine else self._exposed(pod, answer or "nothing")
 
     def _exposed(self, pod: Pod, answer: str) -> Pod:
         self.impostors[pod.name] = (
-            f"pod {pod.namespace}/{pod.name} on Windows node {pod.node.name} is not a Windows container: "
+            f"pod {pod.namespace}/{pod.name} on {pod.os.capitalize()} node {pod.node.name} is not a "
+            f"{pod.os.capitalize()} container: "
             f"asked what it is, it answers {answer!r}"
         )
         self.impostor_nodes[pod.node.name] = self.impostors[pod.name]
@@ -163,28 +209,67 @@ class Namespace:
             self.windows_pods.add(raw["metadata"]["uid"])
             self.images.update(used_images(raw))
 
-    async def seen(self, found: Callable[[], T | None], seconds: float) -> T | None:
-        """Wait until a change of pods makes ``found`` answer, or ``seconds`` cluster seconds have passed: then None."""
-        limit = self.settings.timing.deadline(seconds)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limit), self._changed:
-                while True:
-                    if self._broken:
-                        raise self._broken
-                    if (result := found()) is not None:
-                        return result
-                    await self._changed.wait()
-        return None
+    async def open_to_traffic(self) -> None:
+        """See to it that policies of others in this namespace do not speak for the cluster's network."""
+        async with self._opening:
+            if self.policies is None:
+                self.policies = await open_to_traffic(self.client, self.settings, self.name)
 
-    async def _until(self, found: Callable[[], T | None], seconds: float | None, why: Callable[[], str]) -> T:
-        seconds = seconds or self.settings.timing.table.image_pull
-        result = await self.seen(found, seconds)
-        if result is None:
-            raise CheckBlocked(
-                f"{why()} (waited {seconds:g} s){await self.last_warning()}",
-                next_step=f"'kubectl describe pods -n {self.name}' while the run is going on shows more",
-            )
-        return result
+    async def seen(self, found: Callable[[], T | None], seconds: float, *, workload: str | None = None) -> T | None:
+        """Wait until a change of pods makes ``found`` answer, or ``seconds`` cluster seconds have passed: then None.
+
+        Workloads whose pods somebody refuses (that of this name, if given) are not waited for.
+        """
+        timing, loop = self.settings.timing, asyncio.get_running_loop()
+        end = loop.time() + timing.deadline(seconds)
+        while True:
+            look = loop.time() + timing.deadline(timing.table.refusal_look)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(min(end, look)), self._changed:
+                    while True:
+                        if self._broken:
+                            raise self._broken
+                        if (result := found()) is not None:
+                            return result
+                        await self._changed.wait()
+            if look >= end:
+                return None
+            await self._require_no_refusal(workload)
+
+    async def _require_no_refusal(self, workload: str | None) -> None:
+        before, self._refused = self._refused, await refused_workloads(self.client, self.name, self._made)
+        for what, refusal in self._refused.items():
+            if what in before and workload in (None, what.rpartition(" ")[2]):
+                raise await refusal_of(self.client, self.name, what, refusal)
+
+    async def _until(
+        self,
+        found: Callable[[], T | None],
+        seconds: float | None,
+        why: Callable[[], str],
+        *,
+        workload: str,
+        pods: Callable[[], list[Object]],
+    ) -> T:
+        table = self.settings.timing.table
+        # Once the image is there, the pod has yet to start.
+        patience = seconds or table.image_pull + table.windows_pod_start
+        result = await self.seen(found, patience, workload=workload)
+        if result is not None:
+            return result
+        if words := await self.pulling(patience, pods()):
+            raise CheckBlocked(words, next_step=PULL_STEP)
+        raise CheckBlocked(
+            f"{why()} (waited {patience:g} s){await self.last_warning()}",
+            next_step=f"'kubectl describe pods -n {self.name}' while the run is going on shows more",
+        )
+
+    async def pulling(self, waited: float, pods: list[Object]) -> str:
+        """Which of these pods is not Ready because its image is still on its way; empty when none is."""
+        late = [raw for raw in pods if raw["spec"].get("nodeName") and not is_ready(raw)]
+        with contextlib.suppress(ClusterError):
+            return await still_pulling(self.client, self.name, late, waited / 60)
+        return ""
 
     def _all_ready(self, labels: dict[str, str], count: int) -> list[Object] | None:
         mine = self.pods(labels)

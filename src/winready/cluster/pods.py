@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from winready.cluster.client import Client, Object
 from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os
-from winready.cluster.errors import ExecFailed, NotStarted
+from winready.cluster.errors import ClusterError, ExecFailed, NotStarted
 from winready.cluster.evidence import PodFact
 from winready.cluster.execution import Execution
 from winready.cluster.inventory import Node
+from winready.cluster.resources import PODS
 from winready.cluster.settings import AGNHOST, PAUSE, Settings
 
 CONTAINER = "main"
+SYSTEM = "NT AUTHORITY\\SYSTEM"
 RETRIES = 3
 """How often a command is tried again whose stream broke: Windows is known to lose the end of one now and then."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a container said when it was asked what it is."""
+
+    node: str
+    os: str
+    """What it was started as."""
+    build: str
+    """The Windows build, or the name of the system."""
+    on_host: bool
+    """Whether it speaks for the node itself."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +53,9 @@ class Pod:
     build: str = ""
     """What the container answered when asked what it is; empty when it has not been asked."""
     impostor: str = ""
-    """Why this is not the Windows container it should be; empty when it is."""
+    """Why this is not a container of the system that it should be; empty when it is."""
+    on_host: bool = False
+    """Whether it runs on the node itself (HostProcess), and so answers for the node."""
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8), repr=False, compare=False)
 
     @property
@@ -45,23 +64,59 @@ class Pod:
         return self.addresses[0]
 
     async def run(
-        self, command: list[str], *, seconds: float | None = None, container: str = CONTAINER, again: bool = True
+        self,
+        command: list[str],
+        *,
+        seconds: float | None = None,
+        container: str = CONTAINER,
+        again: bool = True,
+        beside: bool = False,
     ) -> Execution:
         """Run a command; a stream that breaks is tried again, since that says nothing about the command.
 
-        Without ``again`` only a command that was never started is: it may not be run twice.
+        Without ``again`` only a command that was never started is: it may not be run twice. One that lasts for minutes
+        ``beside`` others waits for no turn, and takes none from them.
         """
         timing = self.settings.timing
         limit = timing.answer(seconds or timing.table.exec_answer)
-        async with self._gate:
+        start = functools.partial(
+            self.client.exec, self.namespace, self.name, container, command, deadline=limit, beside=beside
+        )
+        async with nullcontext() if beside else self._gate:
             for _ in range(RETRIES):
                 try:
-                    return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
+                    return await start()
                 except ExecFailed as failure:
                     if not again and not isinstance(failure, NotStarted):
                         raise
                     await timing.pause(timing.table.poll)
-            return await self.client.exec(self.namespace, self.name, container, command, deadline=limit)
+            try:
+                return await start()
+            except NotStarted as failure:
+                if ended := await self._ended(container):
+                    raise NotStarted(*ended) from failure
+                raise
+
+    async def _ended(self, container: str) -> tuple[str, str] | None:
+        """That a container does not run, or had to be started again, in words and with what to do; else None."""
+        try:
+            raw = await self.client.find(PODS, self.name, self.namespace)
+        except ClusterError:
+            return None
+        statuses = ((raw or {}).get("status") or {}).get("containerStatuses") or []
+        status: Object = next((item for item in statuses if item["name"] == container), {})
+        state, restarts = status.get("state") or {}, status.get("restartCount") or 0
+        if not status or ("running" in state and not restarts):
+            return None
+        last = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+        code = f", last with exit code {last['exitCode']}" if "exitCode" in last else ""
+        times = "once" if restarts == 1 else f"{restarts} times"
+        ended = f"ended by itself and was started again {times}{code}" if restarts else f"ended{code}"
+        told = "" if "running" in state else "does not run: it "
+        return (
+            f"container {container} of pod {self.name} on node {self.node.name} {told}{ended}",
+            f"look at its log (kubectl logs --previous) and for why containers end on node {self.node.name}",
+        )
 
     def fact(self) -> PodFact:
         """The pod as evidence."""
@@ -82,6 +137,7 @@ class Pod:
 def netexec_container(settings: Settings, *, name: str = CONTAINER, http: int = NETEXEC_HTTP) -> Object:
     """A server that answers with its host name over HTTP and UDP, and dials others on request."""
     udp = NETEXEC_UDP + http - NETEXEC_HTTP
+    healthy = {"httpGet": {"path": "/healthz", "port": http}, "timeoutSeconds": 10}
     return {
         "name": name,
         "image": settings.image(AGNHOST),
@@ -89,13 +145,9 @@ def netexec_container(settings: Settings, *, name: str = CONTAINER, http: int = 
         # The UDP port must stay on: without it netexec never says that it is healthy.
         "args": ["netexec", f"--http-port={http}", f"--udp-port={udp}"],
         "ports": [{"containerPort": http, "protocol": "TCP"}, {"containerPort": udp, "protocol": "UDP"}],
-        "readinessProbe": {
-            "httpGet": {"path": "/healthz", "port": http},
-            "initialDelaySeconds": 2,
-            "periodSeconds": 3,
-            "timeoutSeconds": 10,
-            "failureThreshold": 20,
-        },
+        # Asked often only until it serves: then the rarer question is kinder to the node, and notices as soon.
+        "startupProbe": {**healthy, "initialDelaySeconds": 2, "periodSeconds": 3, "failureThreshold": 100},
+        "readinessProbe": {**healthy, "periodSeconds": 10, "failureThreshold": 6},
         "resources": {"requests": {"cpu": "50m", "memory": "100Mi"}},
     }
 
@@ -128,9 +180,9 @@ def host_path(name: str, path: str) -> Object:
     return {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
 
 
-def host_process_spec(spec: Object) -> Object:
-    """The same specification, run on the node itself as SYSTEM."""
-    options = {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}
+def host_process_spec(spec: Object, user: str = SYSTEM) -> Object:
+    """The same specification, run on the node itself as a user of the node."""
+    options = {"hostProcess": True, "runAsUserName": user}
     return {**spec, "hostNetwork": True, "securityContext": {"windowsOptions": options}}
 
 
@@ -188,4 +240,7 @@ def handle(client: Client, settings: Settings, raw: Object, nodes: dict[str, Nod
         addresses=tuple(item["ip"] for item in status.get("podIPs") or []),
         image=statuses[0].get("image") or "",
         image_id=statuses[0].get("imageID") or "",
+        on_host=bool(
+            ((raw["spec"].get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess", False)
+        ),
     )

@@ -45,12 +45,14 @@ STATEFUL_SETS = Resource("apps/v1", "StatefulSet", "statefulsets")
 DAEMON_SETS = Resource("apps/v1", "DaemonSet", "daemonsets")
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
 NETWORK_POLICIES = Resource("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
+LIMIT_RANGES = Resource("v1", "LimitRange", "limitranges")
 ROLES = Resource("rbac.authorization.k8s.io/v1", "Role", "roles")
 ROLE_BINDINGS = Resource("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
 CLUSTER_ROLE_BINDINGS = Resource(
     "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False
 )
+LOCAL_ACCESS_REVIEWS = Resource("authorization.k8s.io/v1", "LocalSubjectAccessReview", "localsubjectaccessreviews")
 ACCESS_REVIEWS = Resource(
     "authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from winready.cluster.client import Client
+from winready.cluster.directory import ActiveDirectory
 from winready.cluster.resources import ACCESS_REVIEWS
 
 RBAC = "rbac.authorization.k8s.io"
@@ -23,9 +24,22 @@ RULES: list[dict[str, list[str]]] = [
     {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": WRITE},
     {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": READ},
     {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices", "endpointslices/restricted"], "verbs": WRITE},
+    # Those of others in a run's namespaces are looked for and answered; some requirements are about policies.
+    {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": WRITE},
+    {"apiGroups": [""], "resources": ["limitranges"], "verbs": READ},
     {"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "verbs": READ},
     {"apiGroups": [RBAC], "resources": ["clusterroles", "clusterrolebindings"], "verbs": READ},
 ]
+CLEANUP_RULES: list[dict[str, list[str]]] = [
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": READ},
+    {"apiGroups": [""], "resources": ["namespaces"], "verbs": [*READ, "create", "delete"]},
+    # A pod on each Windows node looks for folders of runs and removes them.
+    {"apiGroups": [""], "resources": ["pods"], "verbs": [*READ, "create"]},
+    {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": READ},
+    {"apiGroups": [RBAC], "resources": ["clusterroles", "clusterrolebindings"], "verbs": READ},
+]
+"""What ``winready cleanup`` needs; the rights of a run include it."""
 NEEDED = (
     ("", "nodes", "", "list"),
     ("", "namespaces", "", "create"),
@@ -43,9 +57,29 @@ NEEDED = (
 """What no run can do without; asked for before anything is created."""
 
 
-def manifest(name: str, namespace: str, user: str | None) -> list[dict[str, Any]]:
-    """A cluster role with the least rights, and its binding."""
-    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": RULES}
+def directory_rules(directory: ActiveDirectory) -> list[dict[str, list[str]]]:
+    """What a run needs besides to let pods of its own log on to a domain: nobody may grant what he does not have."""
+    rules: list[dict[str, list[str]]] = [
+        {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["create"]},
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["localsubjectaccessreviews"], "verbs": ["create"]},
+        {"apiGroups": [RBAC], "resources": ["rolebindings"], "verbs": ["create"]},
+    ]
+    if directory.cluster_role:
+        named = {"resources": ["clusterroles"], "resourceNames": [directory.cluster_role], "verbs": ["bind"]}
+        return [*rules, {"apiGroups": [RBAC], **named}]
+    specs = {"resources": ["gmsacredentialspecs"], "resourceNames": directory.credential_specs, "verbs": ["use"]}
+    role = {"apiGroups": [RBAC], "resources": ["roles"], "verbs": ["create"]}
+    return [*rules, role, {"apiGroups": ["windows.k8s.io"], **specs}]
+
+
+def manifest(
+    name: str, namespace: str, user: str | None, purpose: str = "run", directory: ActiveDirectory | None = None
+) -> list[dict[str, Any]]:
+    """A cluster role with the least rights for a run, or for cleaning up after runs, and its binding."""
+    rules = CLEANUP_RULES if purpose == "cleanup" else RULES
+    if directory is not None:
+        rules = [*rules, *directory_rules(directory)]
+    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
     subject: dict[str, str] = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     if user:
         subject = {"kind": "User", "name": user, "apiGroup": RBAC}

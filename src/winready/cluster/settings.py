@@ -6,9 +6,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from winready.cluster.directory import ActiveDirectory
 from winready.cluster.timing import Timing
 
 RUN_LABEL = "winready.io/run"
+RUN_ID = re.compile(r"\d{6}-\d{6}-[0-9a-f]{4}")
+"""What the id of a run looks like."""
+HOST_FOLDER = "C:\\winready"
+"""Where checks keep files on Windows nodes, each run in a folder of its own."""
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 PAUSE = "registry.k8s.io/pause:3.10.2"
 EXTERNAL_NAMES = ("registry.k8s.io", "www.microsoft.com", "github.com")
@@ -28,6 +33,8 @@ class Settings:
     allow_downtime: bool = False
     """A reboot may take away the last replica of somebody else's workload."""
     external_names: tuple[str, ...] = EXTERNAL_NAMES
+    active_directory: ActiveDirectory | None = None
+    """The domain that pods can log on to, if the operator named one."""
 
     def image(self, reference: str) -> str:
         """An image, from the operator's own registry where one is given."""

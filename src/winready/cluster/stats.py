@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from winready.cluster.client import Object
 from winready.cluster.errors import ApiError
 from winready.cluster.failures import CheckBlocked
-from winready.cluster.pods import CONTAINER, Pod
+from winready.cluster.pods import Pod
 from winready.cluster.timing import now
 
 STAMP_SECONDS = 20.0
@@ -32,8 +33,8 @@ class Usage:
         return (self.core_seconds - earlier.core_seconds) / span if span > 0 else 0.0
 
 
-async def usage(pod: Pod, container: str = CONTAINER) -> Usage:
-    """Read the meters of a container; blocked when its kubelet does not show them."""
+async def usages(pod: Pod, containers: Sequence[str]) -> dict[str, Usage]:
+    """Read the meters of some containers of a pod at one moment; blocked when its kubelet does not show them."""
     try:
         summary = await pod.client.node_proxy(pod.node.name, "stats/summary")
     except ApiError as error:
@@ -42,7 +43,10 @@ async def usage(pod: Pod, container: str = CONTAINER) -> Usage:
             next_step=f"'kubectl get --raw /api/v1/nodes/{pod.node.name}/proxy/stats/summary' should answer",
         ) from None
     read = now()
-    found = _container(summary, pod, container)
+    return {name: _usage(_container(summary, pod, name), pod, read) for name in containers}
+
+
+def _usage(found: Object, pod: Pod, read: float) -> Usage:
     cpu, memory = found.get("cpu") or {}, found.get("memory") or {}
     if "usageCoreNanoSeconds" not in cpu or "usageBytes" not in memory:
         raise CheckBlocked(

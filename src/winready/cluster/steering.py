@@ -152,6 +152,15 @@ async def remove_taints(client: Client, value: str | None = None) -> list[str]:
     return [node["metadata"]["name"] for node in nodes if await _change_taints(client, node, without)]
 
 
+async def _tainted(client: Client, value: str | None) -> list[str]:
+    return [
+        node["metadata"]["name"]
+        for node in await client.list(NODES)
+        for taint in node["spec"].get("taints") or []
+        if taint["key"] == TAINT and value in (None, taint.get("value"))
+    ]
+
+
 async def _change_taints(client: Client, node: Object, change: Callable[[Taints], Taints]) -> bool:
     """Write a node's taints, over again while others write to the node too; says whether there was anything to do."""
     name = node["metadata"]["name"]
@@ -171,19 +180,21 @@ async def _change_taints(client: Client, node: Object, change: Callable[[Taints]
     return False
 
 
-async def leftovers(client: Client, run_id: str | None) -> list[str]:
-    """Remove policies and taints of a run (``None``: of any run); what was there and had to go."""
+async def leftovers(client: Client, run_id: str | None, *, remove: bool = True) -> list[str]:
+    """Remove policies and taints of a run (``None``: of any run), or only look for them; what was there."""
     labels = RUN_LABEL if run_id is None else f"{RUN_LABEL}={run_id}"
     found = []
     version = await served_version(client)
-    for resource in (bindings(version), policies(version)) if version else ():
-        for item in await client.list(resource, labels=labels):
-            found.append(f"{resource.kind} {item['metadata']['name']}")
-            await client.delete(resource, item["metadata"]["name"])
     try:
-        found += [f"taint {TAINT} of node {name}" for name in await remove_taints(client, run_id)]
+        for resource in (bindings(version), policies(version)) if version else ():
+            for item in await client.list(resource, labels=labels):
+                found.append(f"{resource.kind} {item['metadata']['name']}")
+                if remove:
+                    await client.delete(resource, item["metadata"]["name"])
+        tainted = await (remove_taints if remove else _tainted)(client, run_id)
+        found += [f"taint {TAINT} of node {name}" for name in tainted]
     except ClusterError as error:
         if not isinstance(error, ApiError) or error.code != 403:
             raise
-        # Without the right to change nodes no run can have tainted one.
+        # Without the right to see policies or to change nodes no run can have made or tainted one.
     return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _BUILD = r"(\d+\.\d+\.\d+)"
-_BANNER = re.compile(rf"\[Version {_BUILD}(?:\.\d+)?\]")
+_BANNER = re.compile(rf"Windows \[\D* {_BUILD}(?:\.\d+)?\]")
+"""Containers of the test images speak English, a host speaks whatever it was installed in: ``[Versión 10.0...]``."""
 _KERNEL = re.compile(_BUILD)
 _NUMBER = re.compile(r"(?:10\.0\.)?(\d{5})(?:\.\d+)?")
 
