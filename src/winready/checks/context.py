@@ -29,6 +29,8 @@ class Context:
         self.world = world
         self.evidence = Evidence()
         self.probe = Prober(self.evidence, world.settings.timing, world.began)
+        self.left_out: dict[str, str] = {}
+        """Judged nodes of which this requirement says nothing, and why."""
 
     @property
     def settings(self) -> Settings:
@@ -55,6 +57,10 @@ class Context:
         """Every node that a NodePort must answer on."""
         return [*self.world.windows_nodes, *self.world.fixtures.linux_nodes]
 
+    def leave_out(self, node: Node, why: str) -> None:
+        """A pass says nothing about this node, and tells so."""
+        self.left_out[node.name] = why
+
     async def clients(self, os: Os) -> list[Pod]:
         """Client pods of an OS, as witnesses."""
         return self.witnesses(await self.world.fixtures.clients(os))
@@ -70,6 +76,10 @@ class Context:
     async def host(self, node: Node) -> Pod:
         """The pod that sees a Windows node's own files, as a witness."""
         return self.witnesses([pod for pod in await self.world.fixtures.hosts() if pod.node.name == node.name])[0]
+
+    async def linux_hosts(self) -> list[Pod]:
+        """Pods on the network of Linux nodes themselves, as witnesses."""
+        return self.witnesses(await self.world.fixtures.linux_hosts())
 
     async def shared_namespace(self) -> Namespace:
         """The namespace of the shared fixtures."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from winready.checks.workloads import netexec_deployment
 from winready.cluster.client import Object
@@ -31,13 +31,21 @@ from winready.cluster.resources import DEPLOYMENTS, PODS, SERVICES
 if TYPE_CHECKING:
     from winready.checks.world import World
 
+T = TypeVar("T")
 SHARED = "fx"
 PEERS = "peers"
 LINUX_NODES = 2
 """Linux is the other side of a conversation, not what is judged: two nodes tell same-node from cross-node."""
 
 TEN = 10
-EXPECTED_SECONDS = {"clients": 25.0, "servers": 25.0, "services": 1.0, "hosts": 15.0, "ten": 60.0}
+EXPECTED_SECONDS = {
+    "clients": 25.0,
+    "servers": 25.0,
+    "services": 1.0,
+    "hosts": 15.0,
+    "linux-hosts": 5.0,
+    "ten": 60.0,
+}
 """Cluster seconds that each fixture should take with warm images."""
 
 
@@ -49,6 +57,20 @@ class Service:
     cluster_ip: str
     port: int
     node_port: int
+    udp_port: int = 0
+    udp_node_port: int = 0
+    second_port: int = 0
+    second_node_port: int = 0
+
+    @property
+    def also(self) -> tuple[int, ...]:
+        """TCP ports of its cluster IP besides the first."""
+        return (self.second_port,) if self.second_port else ()
+
+    @property
+    def also_on_nodes(self) -> tuple[int, ...]:
+        """NodePorts for TCP besides the first."""
+        return (self.second_node_port,) if self.second_node_port else ()
 
 
 def service_object(name: str, selector: dict[str, str] | None, **more: Any) -> Object:
@@ -58,6 +80,7 @@ def service_object(name: str, selector: dict[str, str] | None, **more: Any) -> O
         "ports": [
             {"name": "http", "port": 80, "targetPort": NETEXEC_HTTP, "protocol": "TCP"},
             {"name": "udp", "port": 90, "targetPort": NETEXEC_UDP, "protocol": "UDP"},
+            {"name": "second", "port": 81, "targetPort": NETEXEC_HTTP, "protocol": "TCP"},
         ],
         **({"selector": selector} if selector else {}),
         **more,
@@ -67,8 +90,8 @@ def service_object(name: str, selector: dict[str, str] | None, **more: Any) -> O
 
 def read_service(raw: Object) -> Service:
     """A service from its API object."""
-    port = raw["spec"]["ports"][0]
-    return Service(raw["metadata"]["name"], raw["spec"]["clusterIP"], port["port"], port.get("nodePort") or 0)
+    numbers = [number for port in raw["spec"]["ports"] for number in (port["port"], port.get("nodePort") or 0)]
+    return Service(raw["metadata"]["name"], raw["spec"]["clusterIP"], *numbers)
 
 
 class Fixtures:
@@ -82,6 +105,7 @@ class Fixtures:
             "servers": self._make_servers,
             "services": self._make_services,
             "hosts": self._make_hosts,
+            "linux-hosts": self._make_linux_hosts,
             "ten": self._make_ten,
         }
 
@@ -115,9 +139,21 @@ class Fixtures:
         pods: list[Pod] = await asyncio.shield(self.start("hosts"))
         return pods
 
+    async def linux_hosts(self) -> list[Pod]:
+        """A pod per Linux node that uses the network of the node."""
+        pods: list[Pod] = await asyncio.shield(self.start("linux-hosts"))
+        return pods
+
     async def ten(self) -> tuple[list[Pod], Service]:
         """Ten Windows pods and the service over them."""
         made: tuple[list[Pod], Service] = await asyncio.shield(self.start("ten"))
+        return made
+
+    async def once(self, name: str, make: Callable[[World], Awaitable[T]]) -> T:
+        """What the checks of one category share beside this: made for the first that asks."""
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.ensure_future(make(self._world))
+        made: T = await asyncio.shield(self._tasks[name])
         return made
 
     @property
@@ -165,8 +201,21 @@ class Fixtures:
             volumes = [] if on_host else [host_path("host", world.host_folder)]
             spec = pinned(pod_spec("windows", [container], world.settings, [node], volumes=volumes), node)
             names.append(f"hp-{number}")
-            made = host_process_spec(spec) if on_host else spec
+            # With the account that pods have unless they are told otherwise: what it is worth there is judged, too.
+            made = {**host_process_spec(spec), "automountServiceAccountToken": True} if on_host else spec
             await namespace.create(PODS, pod_object(names[-1], made, world.settings))
+        return list(await asyncio.gather(*(namespace.ready_pod(name) for name in names)))
+
+    async def _make_linux_hosts(self) -> list[Pod]:
+        world = self._world
+        namespace = await world.namespace("host")
+        names = []
+        for number, node in enumerate(self.linux_nodes, 1):
+            # Not every runtime lets containers ping without being asked.
+            container = idle_container(world.settings, securityContext={"capabilities": {"add": ["NET_RAW"]}})
+            spec = pinned(pod_spec("linux", [container], world.settings, [node], hostNetwork=True), node)
+            names.append(f"lh-{number}")
+            await namespace.create(PODS, pod_object(names[-1], spec, world.settings))
         return list(await asyncio.gather(*(namespace.ready_pod(name) for name in names)))
 
     async def _make_ten(self) -> tuple[list[Pod], Service]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Check:
     """Windows pods that it starts for itself."""
     windows_pods_per_node: int
     """And those that it starts on every judged Windows node."""
+    spared_s_per_node: Mapping[str, float] = field(default_factory=dict)
+    """Cluster seconds for every judged Windows node that it does not take once the check of another requirement ran."""
 
 
 def check(
@@ -40,6 +42,7 @@ def check(
     expected_s_per_node: float = 0,
     windows_pods: int = 0,
     windows_pods_per_node: int = 0,
+    spared_s_per_node: Mapping[str, float] | None = None,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register the check of a requirement."""
 
@@ -54,6 +57,7 @@ def check(
             expected_s_per_node,
             windows_pods,
             windows_pods_per_node,
+            spared_s_per_node or {},
         )
         return function
 

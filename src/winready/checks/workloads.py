@@ -44,6 +44,13 @@ def netexec_stateful_set(world: World, name: str, replicas: int, service: str) -
     return {"metadata": {"name": name}, "spec": spec}
 
 
+def on_judged_nodes(world: World) -> Object:
+    """The affinity of pods that may run on any Windows node that is judged, and on no other."""
+    hostnames = [node.labels.get(HOSTNAME, node.name) for node in world.windows_nodes]
+    judged = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": hostnames}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [judged]}}}
+
+
 def _template(world: World, name: str, container: Object) -> Object:
     labels = {"app": name}
     spread: dict[str, Any] = {
@@ -52,15 +59,12 @@ def _template(world: World, name: str, container: Object) -> Object:
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": labels},
     }
-    hostnames = [node.labels.get(HOSTNAME, node.name) for node in world.windows_nodes]
-    judged = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": hostnames}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [judged]}}}
     spec = pod_spec(
         "windows",
         [container],
         world.settings,
         world.windows_nodes,
-        affinity=affinity,
+        affinity=on_judged_nodes(world),
         topologySpreadConstraints=[spread],
     )
     template = {"metadata": {"labels": {**world.settings.labels(), **labels}}, "spec": spec}

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from winready.checks.cluster_names import ClusterNames
 from winready.checks.fixtures import Fixtures
 from winready.cluster.client import Client
-from winready.cluster.errors import ClusterError
 from winready.cluster.inventory import Inventory, Node
 from winready.cluster.namespaces import Namespace
-from winready.cluster.settings import Settings
+from winready.cluster.obstacles import isolated
+from winready.cluster.settings import HOST_FOLDER, Settings
 from winready.cluster.timing import now
+
+if TYPE_CHECKING:
+    from winready.checks.reboots import Reboot
 
 
 class World:
@@ -29,8 +33,10 @@ class World:
         self.nodes: dict[str, Node] = by_name
         self.windows_nodes = [by_name[name] for name in windows_nodes]
         self.linux_nodes = [by_name[name] for name in linux_nodes]
-        self.host_folder = f"C:\\winready\\{settings.run_id}"
+        self.host_folder = f"{HOST_FOLDER}\\{settings.run_id}"
         """Where checks keep files on Windows nodes."""
+        self.reboots: dict[str, Reboot] = {}
+        """What became of the nodes that were rebooted, by name."""
         self.leftovers: list[str] = []
         """What could not be removed from nodes."""
         self.began = now()
@@ -40,7 +46,8 @@ class World:
         self._namespaces: dict[str, Namespace] = {}
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
-        self._domain: str | None = None
+        self.names = ClusterNames(self)
+        self._isolation: tuple[float, str] = (float("-inf"), "")
 
     async def __aenter__(self) -> Self:
         return self
@@ -80,13 +87,16 @@ class World:
         """How many Windows pods were started so far."""
         return sum(len(namespace.windows_pods) for namespace in self._namespaces.values())
 
+    async def isolation(self) -> str:
+        """Policies that others wrote into our namespaces since pods run there; they speak for the cluster no more."""
+        looked, found = self._isolation
+        timing = self.settings.timing
+        names = {namespace.name for namespace in self.namespaces if namespace.policies is not None}
+        if names and now() >= looked + timing.wall(timing.table.refusal_look):
+            found = await isolated(self.client, names)
+            self._isolation = now(), found
+        return found
+
     async def cluster_domain(self) -> str:
-        """The DNS domain of the cluster, from a kubelet's own configuration."""
-        if self._domain is None:
-            try:
-                document = await self.client.node_proxy(self.linux_nodes[0].name, "configz")
-                self._domain = str(document["kubeletconfig"]["clusterDomain"])
-            except (ClusterError, KeyError, TypeError, IndexError):
-                # Reading it is a right that not every operator has; nearly every cluster keeps the default.
-                self._domain = "cluster.local"
-        return self._domain
+        """The DNS domain of the cluster."""
+        return await self.names.domain()

@@ -7,19 +7,21 @@ import statistics
 from functools import partial
 
 from winready.checks.context import Context
-from winready.checks.fixtures import read_service, service_object
+from winready.checks.fixtures import Service, read_service, service_object
 from winready.checks.registry import check
 from winready.checks.workloads import deployment, netexec_deployment
 from winready.cluster.client import Object
-from winready.cluster.commands import NETEXEC_HTTP, fetch
+from winready.cluster.commands import NETEXEC_HTTP, fetch, fetch_all
 from winready.cluster.failures import CheckBlocked, CheckFailed
-from winready.cluster.namespaces import Namespace, is_ready
+from winready.cluster.namespaces import PULL_STEP, Namespace, is_ready
 from winready.cluster.pods import Pod, pause_container
-from winready.cluster.probes import Try, every
+from winready.cluster.probes import Try, describe, every
 from winready.cluster.resources import DEPLOYMENTS, PODS, SERVICES
 from winready.cluster.timing import now
 
 ROUNDS = 50
+SAMPLED = 5
+"""Every so many reschedules the service is asked who is there, too: sooner than patience with it ends."""
 CHURNED, BACKGROUND = {"app": "churn"}, {"app": "noise"}
 
 
@@ -39,7 +41,7 @@ async def reschedule_50(ctx: Context) -> None:
         obstacle = block
     noise = asyncio.create_task(_delete_for_ever(ctx, namespace))
     try:
-        pod = await _reschedule(ctx, namespace, pod)
+        pod = await _reschedule(ctx, namespace, pod, service, able)
     finally:
         noise.cancel()
         await asyncio.gather(noise, return_exceptions=True)
@@ -53,10 +55,13 @@ async def reschedule_50(ctx: Context) -> None:
 
 async def _first(ctx: Context, namespace: Namespace) -> Pod:
     """The pod that is rescheduled first; without its image nothing can be judged."""
-    raw = await namespace.seen(lambda: _another(namespace, set()), ctx.times.image_pull)
+    patience = ctx.times.image_pull + ctx.times.windows_pod_start
+    raw = await namespace.seen(lambda: _another(namespace, set()), patience)
     if raw is not None:
         return ctx.witnesses([await namespace.prove(raw)])[0]
-    reason = f"the Deployment's first pod was not Ready after {ctx.times.image_pull:g} s: {_stuck(namespace, set())}"
+    if words := await namespace.pulling(patience, namespace.pods(CHURNED)):
+        raise CheckBlocked(words, next_step=PULL_STEP)
+    reason = f"the Deployment's first pod was not Ready after {patience:g} s: {_stuck(namespace, set())}"
     reason += await namespace.last_warning()
     if "ImagePull" in reason:
         raise CheckBlocked(reason, next_step="make the image available to that node")
@@ -97,7 +102,7 @@ async def _able(ctx: Context, clients: list[Pod], address: str, port: int, serve
     return found
 
 
-async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod) -> Pod:
+async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod, service: Service, able: list[Pod]) -> Pod:
     seen, spans = {pod.uid}, list[float]()
     nodes: dict[str, int] = {}
     for number in range(1, ROUNDS + 1):
@@ -115,6 +120,7 @@ async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod) -> Pod:
         pod = await namespace.prove(raw)
         seen.add(pod.uid)
         ctx.witnesses([pod])
+        _own_addresses(ctx, number)
         spans.append((now() - start) * ctx.timing.scale)
         nodes[pod.node.name] = nodes.get(pod.node.name, 0) + 1
         ctx.probe.record(
@@ -125,11 +131,84 @@ async def _reschedule(ctx: Context, namespace: Namespace, pod: Pod) -> Pod:
             "a new Ready pod",
             start=start,
         )
+        if able and number < ROUNDS:
+            await _reached(ctx, able, service, pod, number)
     spans.sort()
     times = {"p50": statistics.median(spans), "p95": spans[int(0.95 * len(spans))], "most": spans[-1]}
     ctx.evidence.fact("cluster seconds per reschedule", {name: round(value, 1) for name, value in times.items()})
     ctx.evidence.fact("reschedules per node", nodes)
     return pod
+
+
+def _own_addresses(ctx: Context, number: int) -> None:
+    """No two pods of the run that live share an address."""
+    owners: dict[str, Object] = {}
+    for raw in (raw for namespace in ctx.world.namespaces for raw in namespace.pods({}) if _lives(raw)):
+        for item in raw["status"]["podIPs"]:
+            other = owners.setdefault(item["ip"], raw)
+            if other is not raw:
+                pods = " and ".join(f"{_full_name(each)} on node {each['spec']['nodeName']}" for each in (other, raw))
+                raise CheckFailed(
+                    f"after reschedule {number} of {ROUNDS} two pods that run have the address {item['ip']}: {pods}",
+                    expected="an address of its own for each pod",
+                    observed=f"{item['ip']} twice",
+                    next_step=f"look at the network plug-in of node {raw['spec']['nodeName']}",
+                )
+
+
+def _lives(raw: Object) -> bool:
+    """Whether a pod runs, is to stay, and has an address that is not its node's."""
+    status = raw.get("status") or {}
+    there = status.get("phase") == "Running" and status.get("podIPs") and not raw["spec"].get("hostNetwork")
+    return bool(there and not raw["metadata"].get("deletionTimestamp"))
+
+
+def _full_name(raw: Object) -> str:
+    return f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
+
+
+async def _reached(ctx: Context, able: list[Pod], service: Service, pod: Pod, number: int) -> None:
+    """Somebody on another node reaches the pod at its own address, and now and then through the service."""
+    client = _asker(able, pod, number)
+    ways = {f"{pod.address}:{NETEXEC_HTTP}": "the pod network"}
+    window = ctx.times.pod_reachable
+    if number % SAMPLED == 0:
+        ways[f"{service.cluster_ip}:{service.port}"], window = "the service", ctx.times.service_reachable
+    command = fetch_all(client.os, [f"http://{address}/hostname" for address in ways])
+    lost: list[str] = []
+
+    async def attempt() -> Try:
+        result = await client.run(command, seconds=ctx.times.exec_answer * len(ways))
+        said = [line.strip() for line in result.stdout.decode(errors="replace").split("\n")]
+        answers = dict(zip(ways, said, strict=False))
+        lost[:] = [f"{ways[address]} at {address}" for address in ways if answers.get(address) != pod.name]
+        seen = ", ".join(f"{address}: {answers.get(address) or 'no answer'}" for address in ways)
+        return Try(not lost, seen, result)
+
+    found = await ctx.probe.until(
+        f"{client.name} reaches the pod of reschedule {number}",
+        attempt,
+        window=window,
+        pod=client,
+        command=command,
+        expected=pod.name,
+        target=", ".join(ways),
+    )
+    if not found.ok:
+        raise CheckFailed(
+            f"{window:g} s after reschedule {number} of {ROUNDS} {' and '.join(lost)} does not lead {describe(client)} "
+            f"to {pod.name} on node {pod.node.name}: {found.seen}",
+            expected=pod.name,
+            observed=found.seen,
+            next_step="compare the service's EndpointSlices with the pod that runs; then look at the service proxy of "
+            f"node {client.node.name} and at the network plug-in of node {pod.node.name}",
+        )
+
+
+def _asker(able: list[Pod], pod: Pod, number: int) -> Pod:
+    """They take turns; whoever is on the pod's own node does not see what others see."""
+    others = [client for client in able if client.node.name != pod.node.name] or able
+    return others[number % len(others)]
 
 
 def _another(namespace: Namespace, seen: set[str]) -> Object | None:

@@ -2,7 +2,7 @@
 
 from winready.checks.context import Context
 from winready.checks.registry import check
-from winready.cluster.commands import NETEXEC_HTTP
+from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP
 from winready.cluster.failures import CheckFailed
 from winready.cluster.inventory import Node
 from winready.cluster.pods import Pod, netexec_container, pause_container, pinned, pod_object, pod_spec
@@ -12,15 +12,20 @@ from winready.cluster.resources import PODS
 SECOND_PORT = NETEXEC_HTTP + 10
 
 
-@check("core.network.distinct-pod-ips", fixtures=("clients", "servers"), expected_s=40, windows_pods_per_node=2)
+@check("core.network.distinct-pod-ips", fixtures=("clients", "servers"), expected_s=160, windows_pods_per_node=2)
 async def distinct_pod_ips(ctx: Context) -> None:
-    """On each judged node: several pods at once, all addresses distinct, two containers of one pod sharing theirs."""
+    """On each judged node: several pods at once, all addresses distinct, two containers of one pod sharing theirs.
+
+    No address may be on another node either: two nodes that hand out the same ones look sound each by itself.
+    """
     # Asked for before anything else is waited for: they start beside the shared pods.
     for number, node in enumerate(ctx.windows_nodes, 1):
         await _create(ctx, node, number)
     client = (await ctx.clients("linux"))[0]
     shared = [*await ctx.clients("windows"), *await ctx.servers("windows")]
-    await every(*(_judge(ctx, node, number, client, shared) for number, node in enumerate(ctx.windows_nodes, 1)))
+    owners = {address: f"node {node.name} itself" for node in ctx.nodes for address in node.addresses}
+    nodes = enumerate(ctx.windows_nodes, 1)
+    await every(*(_judge(ctx, node, number, client, shared, owners) for number, node in nodes))
 
 
 async def _create(ctx: Context, node: Node, number: int) -> None:
@@ -35,12 +40,12 @@ async def _create(ctx: Context, node: Node, number: int) -> None:
         await namespace.create(PODS, pod_object(name, spec, ctx.settings))
 
 
-async def _judge(ctx: Context, node: Node, number: int, client: Pod, shared: list[Pod]) -> None:
+async def _judge(ctx: Context, node: Node, number: int, client: Pod, shared: list[Pod], owners: dict[str, str]) -> None:
     namespace = await ctx.world.namespace("ips")
     plain, double = f"one-{number}", f"two-{number}"
     own = await every(namespace.ready_pod(plain), namespace.ready_pod(double))
     pods = ctx.witnesses([*own, *(pod for pod in shared if pod.node.name == node.name)])
-    _require_distinct(ctx, node, pods)
+    _require_distinct(ctx, node, pods, owners)
     servers = [pod for pod in pods if pod.name != plain]
     ports = [(pod, NETEXEC_HTTP) for pod in servers] + [(own[1], SECOND_PORT)]
     await every(
@@ -53,14 +58,16 @@ async def _judge(ctx: Context, node: Node, number: int, client: Pod, shared: lis
                 f"Windows pod {pod.name}",
                 window=ctx.times.pod_reachable,
                 hint=f"look at the addresses that the network plug-in hands out on node {node.name}",
+                udp=NETEXEC_UDP + port - NETEXEC_HTTP,
+                hold=ctx.times.observe,
             )
             for pod, port in ports
         )
     )
 
 
-def _require_distinct(ctx: Context, node: Node, pods: list[Pod]) -> None:
-    owners: dict[str, str] = dict.fromkeys(node.addresses, f"node {node.name} itself")
+def _require_distinct(ctx: Context, node: Node, pods: list[Pod], owners: dict[str, str]) -> None:
+    """``owners`` knows whose addresses were seen so far, on any node."""
     ctx.evidence.fact(f"addresses on {node.name}", {pod.name: list(pod.addresses) for pod in pods})
     for pod in pods:
         for address in pod.addresses:
@@ -72,4 +79,4 @@ def _require_distinct(ctx: Context, node: Node, pods: list[Pod]) -> None:
                     observed=f"{address} twice",
                     next_step=f"look at the address management of the network plug-in on node {node.name}",
                 )
-            owners[address] = f"pod {pod.name}"
+            owners[address] = f"pod {pod.name} on node {node.name}"

@@ -1,61 +1,93 @@
 """A Windows pod resolves and reaches services and pods by their cluster DNS names."""
 
 from winready.checks.context import Context
-from winready.checks.core_network.names import Resolved, resolves
-from winready.checks.fixtures import PEERS
+from winready.checks.core_network.name_failures import require
+from winready.checks.core_network.name_holding import hold
+from winready.checks.core_network.name_objects import Names, prepare
+from winready.checks.core_network.name_records import read_records, require_records, wrong_records
+from winready.checks.core_network.names import Led
 from winready.checks.registry import check
-from winready.cluster.commands import NETEXEC_HTTP
+from winready.cluster.commands import connect, dig, name_error
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.pods import Pod
-from winready.cluster.probes import describe, every
+from winready.cluster.probes import Try, describe, every
+from winready.cluster.timing import now
+
+GLANCE = 1.0
+"""Seconds for a connection that nobody will accept, when only the name counts."""
 
 
-@check("core.network.dns-internal", fixtures=("clients", "servers", "services"), expected_s=20)
+@check("core.network.dns-internal", fixtures=("clients", "servers", "services"), expected_s=150)
 async def dns_internal(ctx: Context) -> None:
-    """Full names of a service, of the API server's and of a pod, and the bare service name, lead where they should."""
-    domain = await ctx.world.cluster_domain()
-    namespace = (await ctx.shared_namespace()).name
-    server = (await ctx.servers("linux"))[0]
-    await ctx.service("linux")
-    # A name with a dot is complete to Windows: half-qualified names are not part of what it promises.
-    names = [
-        f"ls.{namespace}.svc.{domain}:80",
-        "ls:80",
-        f"{server.name}.{PEERS}.{namespace}.svc.{domain}:{NETEXEC_HTTP}",
-        f"kubernetes.default.svc.{domain}:443",
-    ]
-    missing = f"none-{ctx.settings.run_id}.{namespace}.svc.{domain}:80"
+    """Names of services, pods and the API server lead where they should, follow what changes, and do so for minutes."""
+    names = await prepare(ctx)
     clients, controls = await ctx.clients("windows"), await ctx.clients("linux")
-    await every(*(_judge(ctx, client, controls[0], name) for client in clients for name in names))
-    await every(*(_refused(ctx, client, missing) for client in clients))
+    await every(*(_first(ctx, client, controls, names) for client in clients))
+    await names.change(ctx)
+    changed = now()
+    await every(*(_hold(ctx, client, controls, names) for client in clients))
+    # Whoever was told the old answer may go on believing it for its time to live, and so may whoever told it.
+    rest = ctx.times.dns_answer + 2 * names.ttl - (now() - changed) * ctx.timing.scale
+    await ctx.timing.pause(max(0.0, rest))
+    window = ctx.times.hold
+    await every(*(require(ctx, client, controls, names.after, window=window) for client in clients))
 
 
-async def _judge(ctx: Context, client: Pod, control: Pod, name: str) -> None:
-    found = await resolves(ctx, client, name, window=ctx.times.dns_answer, connected=True)
-    if found is Resolved.CONNECTED:
+async def _hold(ctx: Context, client: Pod, controls: list[Pod], names: Names) -> None:
+    await hold(ctx, client, controls, list(names.records), names.steady, records=names.records)
+
+
+async def _first(ctx: Context, client: Pod, controls: list[Pod], names: Names) -> None:
+    await require(ctx, client, controls, names.before, window=ctx.times.dns_answer)
+    await _records(ctx, client, names)
+    await _large_answers(ctx, client, controls, names.wide)
+
+
+async def _records(ctx: Context, client: Pod, names: Names) -> None:
+    """What cluster DNS says is what the API says. How often it says nothing is judged later."""
+    wanted, command = names.records, dig(list(names.records))
+    said: dict[str, str] = {}
+
+    async def attempt() -> Try:
+        result = await client.run(command)
+        said.update(read_records(wanted, names.read(result.stdout)))
+        seen = "; ".join(f"{name}: {said.get(name, 'no answer')}" for name in wanted)
+        return Try(len(said) == len(wanted) and not wrong_records(wanted, said), seen, result)
+
+    title = f"{client.name} compares records with the API"
+    expected = "; ".join(f"{name}: {address}" for name, address in wanted.items())
+    window = ctx.times.dns_answer
+    await ctx.probe.until(title, attempt, window=window, pod=client, command=command, expected=expected)
+    require_records(client, wanted, said)
+
+
+async def _large_answers(ctx: Context, client: Pod, controls: list[Pod], address: str) -> None:
+    """An answer that does not fit into a datagram is asked for again over TCP."""
+    if await _resolves(ctx, client, address):
         return
-    if await resolves(ctx, control, name, window=ctx.times.poll, connected=True) is not Resolved.CONNECTED:
+    control = controls[0]
+    if not await _resolves(ctx, control, address):
         raise CheckBlocked(
-            f"{name} leads nowhere from {describe(control)} either",
-            next_step="repair cluster DNS in general first ('kubectl -n kube-system get pods -l k8s-app=kube-dns')",
+            f"{address} does not resolve from {describe(control)} either",
+            next_step="cluster DNS must answer over TCP as well: look at port 53/TCP of its service and pods",
         )
-    problem = "does not resolve" if found is Resolved.NO else "resolves, but does not reach,"
     raise CheckFailed(
-        f"{describe(client)} {problem} {name}, which {describe(control)} does",
-        expected=f"a connection to {name}",
-        observed=str(found.value),
-        next_step=f"compare 'dns-suffix' and 'dns-server-list' in the pod with the kubelet's settings on node "
-        f"{client.node.name}",
+        f"{describe(client)} does not resolve {address}, whose answer is too large for a datagram; "
+        f"{describe(control)} does",
+        expected="an answer over TCP",
+        observed=Led.UNRESOLVED.value,
+        next_step=f"look at TCP port 53 on the way from node {client.node.name} to cluster DNS",
     )
 
 
-async def _refused(ctx: Context, client: Pod, name: str) -> None:
-    """A name that does not exist must not resolve, or every answer above is worth nothing."""
-    found = await resolves(ctx, client, name, window=0, absent=True)
-    if found is not Resolved.NO:
-        raise CheckFailed(
-            f"{describe(client)} resolves {name}, a name that does not exist",
-            expected="no such name",
-            observed=str(found.value),
-            next_step="look for a wildcard answer in cluster DNS or in the node's resolver",
-        )
+async def _resolves(ctx: Context, pod: Pod, address: str) -> bool:
+    command = connect(address, seconds=GLANCE)
+
+    async def attempt() -> Try:
+        result = await pod.run(command)
+        resolved = not name_error(result.stderr)
+        return Try(resolved, "resolved" if resolved else result.stderr.decode(errors="replace").strip(), result)
+
+    title, window = f"{pod.name} asks for a name with many addresses", ctx.times.dns_answer / 2
+    found = await ctx.probe.until(title, attempt, window=window, pod=pod, command=command, expected="resolved")
+    return found.ok

@@ -2,11 +2,11 @@
 
 from winready.checks.context import Context
 from winready.checks.core_network.nodeports import reach_on_every_node
-from winready.checks.core_network.reachable import require_reachable_pods
+from winready.checks.reaching import require_reachable_pods
 from winready.checks.registry import check
 
 
-@check("core.network.linux-to-windows-nodeport", fixtures=("clients", "servers", "services"), expected_s=30)
+@check("core.network.linux-to-windows-nodeport", fixtures=("clients", "servers", "services"), expected_s=150)
 async def linux_to_windows_nodeport(ctx: Context) -> None:
     """From every Linux client, the NodePort of the Windows pods answers on every other node."""
     servers = await ctx.servers("windows")

@@ -6,7 +6,7 @@ from winready.checks.registry import check
 from winready.cluster.commands import NETEXEC_HTTP
 
 
-@check("core.network.linux-to-windows-pod-ip", fixtures=("clients", "servers"), expected_s=15)
+@check("core.network.linux-to-windows-pod-ip", fixtures=("clients", "servers"), expected_s=135)
 async def linux_to_windows_pod_ip(ctx: Context) -> None:
     """Every Linux client reaches the Windows server of every judged node directly."""
     servers = await ctx.servers("windows")

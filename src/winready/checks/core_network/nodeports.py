@@ -6,9 +6,9 @@ import asyncio
 
 from winready.checks.context import Context
 from winready.checks.fixtures import Service
+from winready.checks.reaching import reach_node_port
 from winready.cluster.commands import fetch
 from winready.cluster.failures import CheckBlocked, CheckFailed
-from winready.cluster.inventory import Node
 from winready.cluster.pods import Pod
 from winready.cluster.probes import every
 
@@ -16,32 +16,18 @@ from winready.cluster.probes import every
 async def reach_on_every_node(
     ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str, control: list[Pod]
 ) -> None:
-    """Each client reaches the service on every node but its own; blocked when no node answers anybody."""
+    """Each client reaches the service on every node but its own, for minutes; blocked when no node answers anybody."""
     pairs = [(client, node) for client in clients for node in ctx.nodes if node.name != client.node.name]
     if not pairs:
         raise CheckBlocked("there is no node besides the clients' own to try the NodePort on")
     outcomes = await asyncio.gather(
-        *(_reach(ctx, client, node, service, servers, what) for client, node in pairs), return_exceptions=True
+        *(reach_node_port(ctx, client, node, service, servers, what, hold=ctx.times.observe) for client, node in pairs),
+        return_exceptions=True,
     )
     await _record_own_nodes(ctx, clients, service, servers)
     if all(isinstance(outcome, CheckFailed) for outcome in outcomes):
         await _require_some_answer(ctx, control, service, servers)
     await every(*(_again(outcome) for outcome in outcomes))
-
-
-async def _reach(ctx: Context, client: Pod, node: Node, service: Service, servers: list[Pod], what: str) -> None:
-    if not node.addresses:
-        raise CheckBlocked(f"node {node.name} has no InternalIP address to try the NodePort on")
-    kind = "Windows" if node.windows else "Linux"
-    await ctx.probe.reach(
-        client,
-        node.addresses[0],
-        service.node_port,
-        servers,
-        f"{what} through the NodePort of {kind} node {node.name}",
-        window=ctx.times.service_reachable,
-        hint=f"look at the service proxy and the firewall of node {node.name}",
-    )
 
 
 async def _again(outcome: BaseException | None) -> None:

@@ -1,42 +1,81 @@
-"""A Windows pod that asks for more than there is stays Pending, with the scheduler's own reason."""
+"""A Windows pod that asks for more than there is stays Pending, with the scheduler's own reason.
+
+Some ask for more than any machine has; others for all of one node, where other pods of the run have a part already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 from winready.checks.context import Context
 from winready.checks.registry import check
+from winready.checks.workloads import on_judged_nodes
 from winready.cluster.client import Object
 from winready.cluster.failures import CheckBlocked, CheckFailed
+from winready.cluster.inventory import Node
 from winready.cluster.namespaces import Namespace
-from winready.cluster.pods import pause_container, pod_object, pod_spec
+from winready.cluster.pods import pause_container, pinned, pod_object, pod_spec
 from winready.cluster.probes import Try, every
-from winready.cluster.resources import EVENTS, PODS
+from winready.cluster.resources import EVENTS, NODES, PODS
 
 TOO_MUCH = {"cpu": "10k", "memory": "100Ti"}
 """Beyond any machine that an autoscaler could add."""
 
 
-@check("core.scheduling.unschedulable-stays-pending", fixtures=("clients",), expected_s=75, windows_pods=1)
+@dataclass(frozen=True)
+class Wish:
+    """A pod that cannot be had: what it asks for, and of which node."""
+
+    name: str
+    resource: str
+    amount: str
+    node: Node | None = None
+
+    def __str__(self) -> str:
+        whole = f", which is all that node {self.node.name} has for pods" if self.node else ""
+        return f"pod {self.name}, which asks for {self.amount} of {self.resource}{whole},"
+
+
+@check("core.scheduling.unschedulable-stays-pending", fixtures=("clients",), expected_s=140, windows_pods=1)
 async def unschedulable_stays_pending(ctx: Context) -> None:
-    """Two pods too large, one for CPU and one for memory, stay Pending, while a small one with their selector runs."""
+    """Pods too large for any node, and for each judged node, stay Pending; a small one with their selector runs."""
     namespace = await ctx.world.namespace("big")
+    # Each has a place on its node already, so that a pod that asks for all of the node is one too many.
     await ctx.clients("windows")
-    await namespace.create(PODS, _pod(ctx, "small", {}))
-    for resource, amount in TOO_MUCH.items():
-        made = await namespace.create(PODS, _pod(ctx, f"big-{resource}", {resource: amount}))
-        stored = made["spec"]["containers"][0]["resources"]["requests"].get(resource)
-        if stored != amount:
+    await namespace.create(PODS, _pod(ctx, "small", {}, judged=True))
+    wishes = [Wish(f"big-{resource}", resource, amount) for resource, amount in TOO_MUCH.items()]
+    for number, node in enumerate(ctx.windows_nodes, 1):
+        wishes += await _all_of(ctx, node, number)
+    for wish in wishes:
+        made = await namespace.create(PODS, _pod(ctx, wish.name, {wish.resource: wish.amount}, wish.node))
+        stored = made["spec"]["containers"][0]["resources"]["requests"].get(wish.resource)
+        if stored != wish.amount:
             raise CheckBlocked(
-                f"something changed the {resource} request of pod big-{resource} to {stored}",
+                f"something changed the {wish.resource} request of pod {wish.name} to {stored}",
                 next_step="look for webhooks and limit ranges that change requests",
             )
     ctx.witnesses([await namespace.ready_pod("small")])
-    await every(*(_stays(ctx, namespace, f"big-{resource}", resource) for resource in TOO_MUCH))
+    await every(*(_stays(ctx, namespace, wish) for wish in wishes))
 
 
-def _pod(ctx: Context, name: str, more: dict[str, str]) -> Object:
-    container = pause_container(ctx.settings, resources={"requests": {"cpu": "10m", "memory": "50Mi", **more}})
-    return pod_object(name, pod_spec("windows", [container], ctx.settings, ctx.windows_nodes), ctx.settings)
+async def _all_of(ctx: Context, node: Node, number: int) -> list[Wish]:
+    """One pod that asks for all processors that a node has for pods, and one for all of its memory."""
+    raw = await ctx.world.client.get(NODES, node.name)
+    there = (raw.get("status") or {}).get("allocatable") or {}
+    return [Wish(f"all-{name}-{number}", name, str(there[name]), node) for name in TOO_MUCH if name in there]
 
 
-async def _stays(ctx: Context, namespace: Namespace, name: str, resource: str) -> None:
+def _pod(ctx: Context, name: str, more: dict[str, str], node: Node | None = None, *, judged: bool = False) -> Object:
+    # Without a limit of its own it would get that of a limit range, and ask for more than it may have.
+    resources = {"requests": {"cpu": "10m", "memory": "50Mi", **more}, **({"limits": more} if more else {})}
+    container = pause_container(ctx.settings, resources=resources)
+    place = {"affinity": on_judged_nodes(ctx.world)} if judged else {}
+    spec = pod_spec("windows", [container], ctx.settings, ctx.windows_nodes, **place)
+    return pod_object(name, pinned(spec, node) if node else spec, ctx.settings)
+
+
+async def _stays(ctx: Context, namespace: Namespace, wish: Wish) -> None:
+    name, resource = wish.name, wish.resource
     await namespace.seen(
         lambda: _refusal(namespace.pod(name)) or _placed(namespace.pod(name)), ctx.times.scheduler_event
     )
@@ -55,7 +94,7 @@ async def _stays(ctx: Context, namespace: Namespace, name: str, resource: str) -
     ctx.probe.record(f"{name} stays Pending", Try(ok, seen), pod, [], expected, f"pod {namespace.name}/{name}")
     if not ok:
         raise CheckFailed(
-            f"pod {name}, which asks for {TOO_MUCH[resource]} of {resource}, {seen}",
+            f"{wish} {seen}",
             expected=expected,
             observed=seen,
             next_step="look at the scheduler: is NodeResourcesFit switched off, or does something else bind pods?",

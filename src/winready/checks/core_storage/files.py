@@ -1,18 +1,27 @@
-"""Files in Windows containers: written and read by the containers themselves, compared to the last letter."""
+"""Files in Windows containers: written and read by the containers themselves, compared to the last letter.
+
+Files are small and large, one command reads them all, and what differs is told by file and line.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from winready.checks.context import Context
-from winready.cluster.commands import lines, read_file, remove_folder, write_file
+from winready.cluster.commands import lines, read_shown, remove_folder, show_files, write_file, write_lines
 from winready.cluster.errors import ClusterError
+from winready.cluster.execution import Execution
 from winready.cluster.failures import CheckFailed
 from winready.cluster.inventory import Node
 from winready.cluster.pods import CONTAINER, Pod
 from winready.cluster.probes import Try, describe
+
+LARGE = 100
+"""Lines of a large file: with some hundred letters in each it is larger than what fits into a page or two."""
+Files = Mapping[str, Sequence[str]]
+"""The lines that files must have, by path; no lines: the file must not be there."""
 
 
 def marker() -> str:
@@ -20,40 +29,83 @@ def marker() -> str:
     return f"winready-{secrets.token_hex(6)}z"
 
 
-async def expect_lines(
+def long_marker() -> str:
+    """The same, for the lines of a large file."""
+    return f"{marker()} {'large ' * 15}file"
+
+
+async def read(pod: Pod, paths: Sequence[str], container: str = CONTAINER) -> tuple[dict[str, list[str]], Execution]:
+    """The lines of several files of a container as one command saw them."""
+    result = await pod.run(show_files(paths), container=container)
+    return read_shown(result.stdout), result
+
+
+def difference(path: str, found: Sequence[str], wanted: Sequence[str]) -> str:
+    """How the lines of a file differ from what they must be; empty when they do not."""
+    if list(found) == list(wanted):
+        return ""
+    if not found:
+        return f"{path} is empty or not there"
+    if not wanted:
+        return f"{path} is there: {_short(found[0])}"
+    for number, (line, right) in enumerate(zip(found, wanted, strict=False), 1):
+        if line != right:
+            return f"line {number} of {path} is {_short(line)}, not {_short(right)}"
+    return f"{path} has {len(found)} lines, not {len(wanted)}"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def differences(found: Mapping[str, Sequence[str]], wanted: Files, result: Execution) -> str:
+    """How files differ from what they must be, with what the command complained about."""
+    told = [text for path, right in wanted.items() if (text := difference(path, found.get(path, []), right))]
+    if not told:
+        return ""
+    error = lines(result.stderr)
+    return "; ".join(told[:3]) + (f" ({error[-1]})" if error and result.exit_code else "")
+
+
+async def expect_files(
     ctx: Context,
     pod: Pod,
-    path: str,
-    wanted: Sequence[str],
+    wanted: Files,
     what: str,
     *,
     window: float = 0.0,
     container: str = CONTAINER,
     hint: str = "",
 ) -> None:
-    """Require that a file holds exactly these lines, within ``window`` cluster seconds."""
-    command = read_file(pod.os, path)
-    expected = " | ".join(wanted)
+    """Require that files hold exactly these lines, within ``window`` cluster seconds."""
 
     async def attempt() -> Try:
-        result = await pod.run(command, container=container)
-        found = lines(result.stdout)
-        error = result.stderr.decode(errors="replace").strip()
-        seen = " | ".join(found) if result.exit_code == 0 else error or f"exit code {result.exit_code}"
-        return Try(result.exit_code == 0 and found == list(wanted), seen or "nothing", result)
+        found, result = await read(pod, list(wanted), container)
+        wrong = differences(found, wanted, result)
+        return Try(not wrong, wrong or _whole(wanted), result)
 
-    title = f"{_who(pod, container)} reads {what}"
-    found = await ctx.probe.until(
-        title, attempt, window=window, pod=pod, command=command, expected=expected, target=path
+    done = await ctx.probe.until(
+        f"{who(pod, container)} reads {what}",
+        attempt,
+        window=window,
+        pod=pod,
+        command=show_files(list(wanted)),
+        expected=_whole(wanted),
+        target=", ".join(wanted),
     )
-    if not found.ok:
+    if not done.ok:
         waited = f" after {window:g} s" if window else ""
         raise CheckFailed(
-            f"{describe(pod)} does not see {what} in {path}{waited}: {found.seen}",
-            expected=expected,
-            observed=found.seen,
+            f"{within(pod, container)} does not see {what}{waited}: {done.seen}",
+            expected=_whole(wanted),
+            observed=done.seen,
             next_step=hint or f"look at the kubelet's log and the volumes of the pod on node {pod.node.name}",
         )
+
+
+def _whole(wanted: Files) -> str:
+    count = sum(len(right) for right in wanted.values())
+    return f"{len(wanted)} files with {count} lines in all, as written"
 
 
 async def write_line(
@@ -67,15 +119,22 @@ async def write_line(
     container: str = CONTAINER,
 ) -> None:
     """Require that a container can write a line; a file that is open elsewhere is tried again."""
-    command = write_file(pod.os, path, text, append=append)
+    await _write(ctx, pod, path, write_file(pod.os, path, text, append=append), what, container)
 
+
+async def write_large(ctx: Context, pod: Pod, path: str, text: str, what: str, *, container: str = CONTAINER) -> None:
+    """The same for a large file, whose lines are numbered."""
+    await _write(ctx, pod, path, write_lines(path, text, LARGE), what, container)
+
+
+async def _write(ctx: Context, pod: Pod, path: str, command: list[str], what: str, container: str) -> None:
     async def attempt() -> Try:
         result = await pod.run(command, container=container, again=False)
         error = result.stderr.decode(errors="replace").strip()
         return Try(result.exit_code == 0, error or f"exit code {result.exit_code}", result)
 
     done = await ctx.probe.until(
-        f"{_who(pod, container)} writes {what}",
+        f"{who(pod, container)} writes {what}",
         attempt,
         window=ctx.times.sharing_retry,
         pod=pod,
@@ -85,7 +144,7 @@ async def write_line(
     )
     if not done.ok:
         raise CheckFailed(
-            f"{describe(pod)} cannot write {what} to {path}: {done.seen}",
+            f"{within(pod, container)} cannot write {what} to {path}: {done.seen}",
             expected="the file is written",
             observed=done.seen,
             next_step=f"look at the access rights of that folder on node {pod.node.name}",
@@ -100,10 +159,11 @@ async def node_folder(ctx: Context, node: Node, name: str) -> AsyncIterator[tupl
     try:
         yield path, host
     finally:
-        await _remove(ctx, host, path)
+        await remove_from_node(ctx, host, path)
 
 
-async def _remove(ctx: Context, host: Pod, path: str) -> None:
+async def remove_from_node(ctx: Context, host: Pod, path: str) -> None:
+    """Remove a folder of a node, and those above it once they are empty; one that stays is said to be left behind."""
     place = f"folder {path} on node {host.node.name}"
     try:
         result = await host.run(remove_folder(path))
@@ -117,5 +177,11 @@ async def _remove(ctx: Context, host: Pod, path: str) -> None:
         ctx.world.leftovers.append(f"{place} ({error.message})")
 
 
-def _who(pod: Pod, container: str) -> str:
+def who(pod: Pod, container: str) -> str:
+    """A container as titles of probes name it."""
     return pod.name if container == CONTAINER else f"{pod.name}/{container}"
+
+
+def within(pod: Pod, container: str) -> str:
+    """A container as reasons name it."""
+    return describe(pod) if container == CONTAINER else f"container {container} of {describe(pod)}"

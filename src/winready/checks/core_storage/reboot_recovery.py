@@ -1,99 +1,54 @@
-"""Every Windows node is rebooted under running Windows pods, one after the other, and the pods serve again.
+"""Every Windows node is rebooted under running Windows pods, one after the other, and all that worked works again.
 
 What the API says of pods on a node that is away is what was true before. So a pod counts as back only when it is
-another pod or was restarted, and answers.
+another pod or was restarted, and answers. Then everything is asked that was asked before the reboot (`after_reboot`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
 
 from winready.checks.context import Context
+from winready.checks.core_storage import after_reboot
+from winready.checks.core_storage.after_reboot import Look, Scene
+from winready.checks.core_storage.rebooted_node import as_before, remove_folders, start_new_pod
+from winready.checks.core_storage.scenes import REPLICAS, restarts, send_update, set_up, update_arrives
+from winready.checks.reboots import read, reboot, spare_others
 from winready.checks.registry import check
-from winready.checks.workloads import pinned_deployment
-from winready.cluster.bystanders import last_replicas
 from winready.cluster.client import Object
-from winready.cluster.commands import NETEXEC_HTTP, restart_computer
-from winready.cluster.errors import ClusterError
+from winready.cluster.commands import NETEXEC_HTTP
+from winready.cluster.errors import ClusterError, ExecFailed
 from winready.cluster.failures import CheckBlocked, CheckFailed
-from winready.cluster.inventory import Node, read_node
+from winready.cluster.inventory import Node
 from winready.cluster.namespaces import Namespace, is_ready
-from winready.cluster.pods import (
-    Pod,
-    host_process_spec,
-    idle_container,
-    netexec_container,
-    pinned,
-    pod_object,
-    pod_spec,
-)
-from winready.cluster.probes import Try, every
-from winready.cluster.resources import DEPLOYMENTS, NODES, PODS
+from winready.cluster.pods import Pod
+from winready.cluster.probes import Try, describe, every
 from winready.cluster.timing import now
-
-REPLICAS = 2
-STAY: list[Object] = [
-    {"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute"}
-    for why in ("not-ready", "unreachable")
-]
-"""A long reboot would end in an eviction, and new pods would hide that the node does not start its own again."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What runs on one node while it is rebooted."""
-
-    node: Node
-    name: str
-    pods: list[Pod]
-    earlier: dict[str, int]
-    """How often each pod had been restarted before the reboot, by uid."""
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """How its pods are found again."""
-        return {"app": self.name}
 
 
 @check(
     "core.storage.reboot-recovery",
     fixtures=("clients",),
-    expected_s=30,
-    expected_s_per_node=420,
-    windows_pods_per_node=REPLICAS + 1,
+    expected_s=150,
+    expected_s_per_node=520,
+    windows_pods_per_node=REPLICAS + 3,
 )
 async def reboot_recovery(ctx: Context) -> None:
-    """Stop at the first node that does not come back: the others stay as they are."""
-    if not ctx.settings.allow_downtime:
-        await _spare_others(ctx)
+    """Stop at the first node that does not come back as it was: the others stay as they are."""
+    await spare_others(ctx)
     namespace = await ctx.world.namespace("boot")
     client = (await ctx.clients("linux"))[0]
-    scenes = [await _set_up(ctx, namespace, node, number) for number, node in enumerate(ctx.windows_nodes, 1)]
-    for scene in scenes:
-        await _require_answers(ctx, scene, client)
-    for number, scene in enumerate(scenes, 1):
-        start = now()
-        await _reboot(ctx, namespace, scene, number)
-        await _recover(ctx, namespace, scene, client, start)
-
-
-async def _spare_others(ctx: Context) -> None:
-    taken = await last_replicas(ctx.world.client, ctx.settings, [node.name for node in ctx.windows_nodes])
-    if taken:
-        raise CheckBlocked(
-            f"a reboot would take away the last replica of {'; '.join(taken[:5])}",
-            next_step="give these workloads a replica on another node, or allow it with --allow-downtime",
-        )
-
-
-async def _set_up(ctx: Context, namespace: Namespace, node: Node, number: int) -> Scene:
-    name = f"boot-{number}"
-    container = netexec_container(ctx.settings)
-    made = pinned_deployment(ctx.world, name, REPLICAS, container, node)
-    made["spec"]["template"]["spec"]["tolerations"] += STAY
-    await namespace.create(DEPLOYMENTS, made)
-    pods = ctx.witnesses(await namespace.ready_pods({"app": name}, REPLICAS))
-    return Scene(node, name, pods, {pod.uid: _restarts(namespace.pod(pod.name)) for pod in pods})
+    domain = await ctx.world.cluster_domain()
+    scenes = list(await every(*(set_up(ctx, namespace, node, n) for n, node in enumerate(ctx.windows_nodes, 1))))
+    try:
+        await every(*(_require_answers(ctx, scene, client) for scene in scenes))
+        peers = dict(zip([scene.name for scene in scenes], [*scenes[1:], scenes[0]], strict=True))
+        await every(*(_note_what_works(ctx, scene, peers[scene.name], client, domain) for scene in scenes))
+        back: dict[str, Node] = {}
+        for number, scene in enumerate(scenes, 1):
+            await _judge(ctx, namespace, scene, peers[scene.name], client, domain, number, back)
+    finally:
+        await remove_folders(ctx, namespace, scenes)
 
 
 async def _require_answers(ctx: Context, scene: Scene, client: Pod) -> None:
@@ -102,6 +57,45 @@ async def _require_answers(ctx: Context, scene: Scene, client: Pod) -> None:
         await _answer(ctx, client, scene.pods, "before its reboot", ctx.times.pod_reachable)
     except CheckFailed as failure:
         raise CheckBlocked(failure.reason, next_step="repair the pod network first; no node was rebooted") from None
+
+
+async def _note_what_works(ctx: Context, scene: Scene, peer: Scene, client: Pod, domain: str) -> None:
+    found = after_reboot.looks(ctx, scene, peer, client, domain)
+    window, when = ctx.times.service_reachable, f"before the reboot of {scene.node.name}"
+    answers = await after_reboot.ask(ctx, [look for look in found if not look.slow], window, when)
+    await send_update(ctx, scene)
+    scene.updates, slow = await asyncio.gather(
+        update_arrives(ctx, scene, "before"),
+        after_reboot.ask(ctx, [look for look in found if look.slow], window, when),
+    )
+    answers += slow
+    scene.working = {look.key for look, result in answers if result.ok}
+    idle = [f"{look.what}: {result.seen}" for look, result in answers if not result.ok]
+    idle += [] if scene.updates else ["sees changes of config maps"]
+    if idle:
+        ctx.evidence.fact(f"did not work before the reboot of {scene.node.name}, not judged after it", idle)
+    await _require_no_better(ctx, scene, peer, client, domain, answers)
+
+
+async def _require_no_better(
+    ctx: Context, scene: Scene, peer: Scene, client: Pod, domain: str, answers: list[tuple[Look, Try]]
+) -> None:
+    """What no pod of the node reaches is another requirement's finding; what only some of them reach is found here."""
+    failed = {look.key: (look, result) for look, result in answers if not result.ok}
+    neighbours = [pod for pod in await ctx.clients("windows") if pod.node.name == scene.node.name]
+    for neighbour in neighbours:
+        found = after_reboot.looks_of_neighbour(scene, peer, neighbour, client, domain)
+        same = [look for look in found if look.key in failed]
+        for theirs, answer in await after_reboot.ask(ctx, same, 0, f"where {scene.pods[0].name} does not"):
+            if answer.ok:
+                look, result = failed[theirs.key]
+                raise CheckFailed(
+                    f"before the reboot of node {scene.node.name} {describe(look.pod)} never {look.what}, "
+                    f"which {describe(neighbour)} does: {result.seen}",
+                    expected=look.expected,
+                    observed=result.seen,
+                    next_step=f"compare the HNS endpoints of both pods on node {scene.node.name}; no node was rebooted",
+                )
 
 
 async def _answer(ctx: Context, client: Pod, pods: list[Pod], when: str, window: float) -> None:
@@ -122,94 +116,114 @@ async def _answer(ctx: Context, client: Pod, pods: list[Pod], when: str, window:
     )
 
 
-async def _reboot(ctx: Context, namespace: Namespace, scene: Scene, number: int) -> None:
-    """A HostProcess pod that must never be started again asks for the reboot; the boot id proves that it happened."""
-    node, name = scene.node, f"reboot-{number}"
-    before = await _read(ctx, node)
-    command = restart_computer(ctx.times.reboot_delay)
-    container = idle_container(ctx.settings, command=command, args=[])
-    spec = pinned(pod_spec("windows", [container], ctx.settings, [node], restartPolicy="Never"), node)
-    await namespace.create(PODS, pod_object(name, host_process_spec(spec), ctx.settings))
-    phase = await namespace.seen(lambda: _ended(namespace.pod(name)), ctx.times.windows_pod_start)
-    if phase != "Succeeded":
-        raise CheckBlocked(
-            f"HostProcess pod {name} could not reboot node {node.name}: {phase or namespace.why_not_ready(name)}",
-            next_step="HostProcess pods must be able to run as SYSTEM on that node",
-        )
-    start, after = now(), before
-    async for _ in ctx.timing.attempts(ctx.times.reboot_back, every=ctx.times.reboot_look):
-        after = await _read(ctx, node, otherwise=after)
-        if after.uid != node.uid or (after.boot_id != before.boot_id and not after.unusable):
-            break
-    back = after.boot_id != before.boot_id and not after.unusable
-    seen = f"boot id {before.boot_id} before, {after.boot_id} after; {after.unusable or 'Ready'}"
-    witness, expected = scene.pods[0], "another boot id, and Ready"
-    ctx.probe.record(f"node {node.name} reboots", Try(back, seen), witness, command, expected, node.name, start=start)
-    if after.uid != node.uid:
-        raise CheckBlocked(
-            f"node {node.name} was replaced instead of rebooted",
-            next_step="switch node repair and autoscaling off first",
-        )
-    if not back:
-        raise CheckFailed(
-            f"node {node.name} did not come back from its reboot within {ctx.times.reboot_back:g} s: {seen}",
-            expected=expected,
-            observed=seen,
-            next_step=f"look at the console of node {node.name}: did Windows and the kubelet start?",
-        )
-
-
-def _ended(raw: Object | None) -> str | None:
-    phase = ((raw or {}).get("status") or {}).get("phase")
-    return phase if phase in ("Succeeded", "Failed") else None
-
-
-async def _read(ctx: Context, node: Node, *, otherwise: Node | None = None) -> Node:
-    """The node as it is now; while it is away the API server may stumble over it."""
+async def _judge(
+    ctx: Context,
+    namespace: Namespace,
+    scene: Scene,
+    peer: Scene,
+    client: Pod,
+    domain: str,
+    number: int,
+    back: dict[str, Node],
+) -> None:
+    """Reboot one node. What does not answer because a rebooted node has gone down once more is a finding, too."""
+    start = now()
     try:
-        return read_node(await ctx.world.client.get(NODES, node.name))
+        back[scene.node.name] = await reboot(ctx, namespace, scene.node, scene.pods[0], scene.working)
+        await _recover(ctx, namespace, scene, client)
+        await _works_again(ctx, namespace, scene, peer, client, domain, number)
     except ClusterError:
-        if otherwise is None:
-            raise
-        return otherwise
+        await _require_up(ctx, back, ctx.times.node_silent)
+        raise
+    await _require_up(ctx, back, 0)
+    took, kept = round((now() - start) * ctx.timing.scale), sum(pod.uid in scene.restarts for pod in scene.pods)
+    ctx.evidence.fact(f"reboot of {scene.node.name}", {"cluster_s": took, "pods_kept": kept})
 
 
-async def _recover(ctx: Context, namespace: Namespace, scene: Scene, client: Pod, start: float) -> None:
+async def _require_up(ctx: Context, back: dict[str, Node], window: float) -> None:
+    """No node has gone down since it came back; the API notices that only after a while."""
+    async for _ in ctx.timing.attempts(window, every=ctx.times.reboot_look):
+        for name, node in back.items():
+            seen = await read(ctx, node)
+            if seen.boot_id != node.boot_id or seen.unusable:
+                raise CheckFailed(
+                    f"node {name} came back from its reboot and went down again: boot id {node.boot_id}, then "
+                    f"{seen.boot_id}; {seen.unusable or 'Ready'}",
+                    expected="the node stays up",
+                    observed=seen.unusable or f"boot id {seen.boot_id}",
+                    next_step=f"look at the event log of node {name}: what ended Windows?",
+                )
+
+
+async def _recover(ctx: Context, namespace: Namespace, scene: Scene, client: Pod) -> None:
     """All replicas are new or restarted, Ready, and answer."""
     raws = await namespace.seen(lambda: _back(namespace, scene), ctx.times.reboot_recovery)
     if raws is None:
-        there = [raw for raw in namespace.pods(scene.labels) if not _renewed(raw, scene.earlier)]
+        there = [raw for raw in namespace.pods(scene.labels) if not _renewed(raw, scene.restarts)]
         stuck = there[0]["metadata"]["name"] if there else ""
         raise CheckFailed(
             f"{ctx.times.reboot_recovery:g} s after node {scene.node.name} came back its pods are not running again: "
             + (
                 f"{stuck} was not started since the reboot"
                 if stuck
-                else f"pods are missing{await namespace.last_warning()}"
+                else f"pods are missing or not Ready{await namespace.last_warning()}"
             ),
             expected=f"{REPLICAS} pods started after the reboot and Ready",
             observed=", ".join(raw["metadata"]["name"] for raw in namespace.pods(scene.labels)) or "no pods",
             next_step=f"look at the kubelet and the network plug-in on node {scene.node.name}",
         )
-    pods = ctx.witnesses([await namespace.prove(raw) for raw in raws])
-    await _answer(ctx, client, pods, "after its reboot", ctx.times.reboot_recovery)
-    took = round((now() - start) * ctx.timing.scale)
-    ctx.evidence.fact(f"reboot of {scene.node.name}", {"cluster_s": took, "pods_kept": _kept(raws, scene.earlier)})
+    try:
+        scene.pods = ctx.witnesses([await namespace.prove(raw) for raw in raws])
+    except ExecFailed as failure:
+        raise CheckFailed(
+            f"since the reboot of node {scene.node.name} no command can be run in its pods: {failure.message}",
+            expected="commands run as before",
+            observed=failure.message,
+            next_step=f"look at the kubelet and the container runtime of node {scene.node.name}",
+        ) from None
+    await _answer(ctx, client, scene.pods, "after its reboot", ctx.times.reboot_recovery)
 
 
-def _restarts(raw: Object | None) -> int:
-    return sum(item["restartCount"] for item in ((raw or {}).get("status") or {}).get("containerStatuses") or [])
+async def _works_again(
+    ctx: Context, namespace: Namespace, scene: Scene, peer: Scene, client: Pod, domain: str, number: int
+) -> None:
+    """What worked before works again within the time that a reboot is given, and still does when all else is done."""
+    start = now()
+    found = after_reboot.looks(ctx, scene, peer, client, domain)
+    worked = [look for look in found if look.key in scene.working]
+    when = f"after the reboot of node {scene.node.name}"
+    await every(
+        after_reboot.require(ctx, [look for look in worked if not look.slow], ctx.times.reboot_recovery, when),
+        start_new_pod(ctx, namespace, scene, peer, client, domain, number),
+        as_before(ctx, scene),
+    )
+    await send_update(ctx, scene)
+    await every(
+        after_reboot.require(ctx, [look for look in worked if look.slow], ctx.times.reboot_recovery, when),
+        _sees_updates(ctx, scene, when),
+    )
+    await ctx.timing.pause(max(0.0, ctx.times.reboot_hold - (now() - start) * ctx.timing.scale))
+    held = [look for look in worked if look.patient]
+    await after_reboot.require(ctx, held, ctx.times.pod_reachable, f"{when}, minutes later")
+
+
+async def _sees_updates(ctx: Context, scene: Scene, when: str) -> None:
+    """Changes of config maps arrive, where they did before."""
+    if scene.updates and not await update_arrives(ctx, scene, "after"):
+        raise CheckFailed(
+            f"{when}: changes of a config map no longer reach pod {scene.pods[0].name} within "
+            f"{ctx.times.volume_update:g} s",
+            expected=", ".join(scene.texts.values()),
+            observed="the files stay as they were",
+            next_step=f"look at the kubelet's log on node {scene.node.name}: does it still follow config maps?",
+        )
 
 
 def _renewed(raw: Object, earlier: dict[str, int]) -> bool:
     uid = raw["metadata"]["uid"]
-    return uid not in earlier or _restarts(raw) > earlier[uid]
+    return uid not in earlier or restarts(raw) > earlier[uid]
 
 
 def _back(namespace: Namespace, scene: Scene) -> list[Object] | None:
-    found = [raw for raw in namespace.pods(scene.labels) if is_ready(raw) and _renewed(raw, scene.earlier)]
+    found = [raw for raw in namespace.pods(scene.labels) if is_ready(raw) and _renewed(raw, scene.restarts)]
     return found if len(found) == REPLICAS else None
-
-
-def _kept(raws: list[Object], earlier: dict[str, int]) -> int:
-    return sum(1 for raw in raws if raw["metadata"]["uid"] in earlier)

@@ -9,8 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from winready.checks.context import Context
-from winready.checks.core_storage.files import expect_lines, marker, node_folder, write_line
+from winready.checks.core_storage.files import (
+    LARGE,
+    expect_files,
+    long_marker,
+    marker,
+    node_folder,
+    write_large,
+    write_line,
+)
 from winready.checks.registry import check
+from winready.cluster.commands import numbered
 from winready.cluster.inventory import Node
 from winready.cluster.pods import CONTAINER, Pod, host_path, pause_container
 from winready.cluster.probes import every
@@ -29,7 +38,7 @@ class Member:
     container: str = CONTAINER
 
 
-@check("core.storage.shared-files", fixtures=("hosts",), expected_s=60, windows_pods_per_node=3)
+@check("core.storage.shared-files", fixtures=("hosts",), expected_s=160, windows_pods_per_node=3)
 async def shared_files(ctx: Context) -> None:
     """On each judged node: three containers of one pod over an emptyDir, and of three pods over a hostPath."""
     await every(*(_judge(ctx, node, number) for number, node in enumerate(ctx.windows_nodes, 1)))
@@ -54,34 +63,29 @@ async def _judge(ctx: Context, node: Node, number: int) -> None:
 
 
 async def _share(ctx: Context, members: list[Member], folder: str, kind: str) -> None:
-    """Each writes its own file and reads the others'; then the writer of a common file goes round."""
-    own = {member.letter: marker() for member in members}
+    """Each writes a large file and reads the others'; then, for minutes, the writer of a common file goes round."""
+    files = {member.letter: f"{folder}\\{member.letter}.txt" for member in members}
+    own = {member.letter: long_marker() for member in members}
+    what = f"its file in the {kind}"
     await every(
-        *(
-            write_line(
-                ctx, m.pod, f"{folder}\\{m.letter}.txt", own[m.letter], f"its file in the {kind}", container=m.container
-            )
-            for m in members
-        )
+        *(write_large(ctx, m.pod, files[m.letter], own[m.letter], what, container=m.container) for m in members)
     )
-    await every(
-        *(
-            _reads(ctx, reader, f"{folder}\\{writer.letter}.txt", [own[writer.letter]], writer, kind)
-            for reader in members
-            for writer in members
-            if reader is not writer
-        )
-    )
+    whole = {letter: numbered(text, LARGE) for letter, text in own.items()}
+    others = {mine: {files[each]: whole[each] for each in files if each != mine} for mine in files}
+    what = f"what the other containers wrote to the {kind}"
+    await every(*(_reads(ctx, m, others[m.letter], what) for m in members))
     common, written = f"{folder}\\common.txt", list[str]()
     for number in range(ROUNDS):
+        if number:
+            await ctx.timing.pause(ctx.times.sharing_pause)
         writer = members[number % len(members)]
         written.append(marker())
         what = f"round {number + 1} of a common file in the {kind}"
         await write_line(ctx, writer.pod, common, written[-1], what, append=True, container=writer.container)
-        await every(*(_reads(ctx, m, common, written, writer, kind) for m in members if m is not writer))
+        what, wanted = f"what container {writer.letter} wrote to the {kind}", {common: written}
+        await every(*(_reads(ctx, m, wanted, what) for m in members if m is not writer))
 
 
-async def _reads(ctx: Context, reader: Member, path: str, wanted: list[str], writer: Member, kind: str) -> None:
-    what = f"what container {writer.letter} wrote to the {kind}"
+async def _reads(ctx: Context, reader: Member, wanted: dict[str, list[str]], what: str) -> None:
     window = ctx.times.sharing_retry
-    await expect_lines(ctx, reader.pod, path, wanted, what, window=window, container=reader.container)
+    await expect_files(ctx, reader.pod, wanted, what, window=window, container=reader.container)

@@ -1,0 +1,1 @@
+"""Checks of Extend.Network: services and pods of both IP families."""

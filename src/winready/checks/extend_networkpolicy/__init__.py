@@ -1,0 +1,1 @@
+"""Checks of Extend.NetworkPolicy: what policies keep from Windows pods, and Windows pods from others."""

@@ -1,0 +1,1 @@
+"""Checks of Extend.Worker, which advise and never decide."""
