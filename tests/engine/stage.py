@@ -12,6 +12,7 @@ from winready.checks.context import Context
 from winready.checks.registry import Check, CheckFunction
 from winready.cluster.cleanup import clean_up
 from winready.cluster.client import Client
+from winready.cluster.directory import ActiveDirectory
 from winready.cluster.kubeconfig import Target
 from winready.cluster.resources import NAMESPACES, PODS
 from winready.cluster.settings import RUN_LABEL, Settings
@@ -131,10 +132,12 @@ class Stage:
         specification: Specification = STANDARD,
         run_id: str = "",
         poll: float = TABLE.poll,
+        directory: ActiveDirectory | None = None,
         **options: Any,
     ) -> Played:
         """Follow a run to its end; ``on`` hears every event and can do something about it."""
-        settings = Settings(run_id=run_id or new_run_id(), timing=Timing(table=replace(TABLE, poll=poll)))
+        timing = Timing(table=replace(TABLE, poll=poll))
+        settings = Settings(run_id=run_id or new_run_id(), timing=timing, active_directory=directory)
         selection = Selection(requirements=list(requirements))
         listener = Listener("the stage")
 

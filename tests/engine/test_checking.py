@@ -66,6 +66,13 @@ def test_a_failure_says_what_was_expected_and_what_was_seen() -> None:
     assert (result.expected, result.observed) == ("an answer", "silence")
 
 
+def test_a_failure_whose_observation_is_its_expectation_is_our_bug() -> None:
+    result = judged(raises(CheckFailed("it does not answer", expected="10 of 10", observed="10 of 10 ")))
+    assert (result.outcome, result.next_step) == ("error", REPORT_IT)
+    assert "what was seen is what was expected: it does not answer" in result.reason
+    assert judged(raises(CheckFailed("it does not answer"))).outcome == "failed"
+
+
 def test_a_bug_leaves_its_traceback_as_evidence_and_keeps_what_was_found_before() -> None:
     async def run(ctx: Context) -> None:
         ctx.evidence.probe(RIGHT)

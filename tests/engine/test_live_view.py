@@ -50,7 +50,7 @@ def test_what_runs_stands_below_what_is_finished_and_the_summary_stays(stage: St
         tell(2, events.RequirementStarted)
         terminal.until(
             "0 of 2 judged",
-            "about 55.0 s expected",
+            "about 2 min 55 s expected",
             "starting pods and services: clients, servers, services",
             f"… {BY_ADDRESS}",
             f"… {BY_SERVICE}",

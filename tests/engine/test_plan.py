@@ -11,6 +11,7 @@ from engine.stage import BY_ADDRESS, BY_SERVICE, STANDARD
 from winready.checks.fixtures import EXPECTED_SECONDS
 from winready.checks.registry import Check, load_checks
 from winready.cluster.inventory import Inventory, Node
+from winready.engine.coverage import cover
 from winready.engine.plan import Assignment, Plan, Planned, make_plan
 from winready.engine.with_upstream.prepare import Prepared, Steering, UpstreamOptions
 from winready.spec.versions import Version
@@ -20,6 +21,7 @@ from winready.upstream.listing import Listing, plain
 from winready.upstream.mapping import load_mapping
 
 REBOOT = "core.storage.reboot-recovery"
+REJOINS = "extend.hostprocess.node-rejoins"
 LONGEST = "core.concurrent.reschedule-50"
 BOTH_FAMILIES = "extend.network.dual-stack"
 RECREATED = "core.network.service-recreated"
@@ -55,6 +57,74 @@ def test_as_many_windows_nodes_are_judged_as_were_asked_for_and_the_others_say_w
     assert two.linux_nodes == ["linux-1", "linux-2"]
     every = plan(BY_ADDRESS, found=found, nodes=None)
     assert (len(every.windows_nodes), every.nodes_left_out) == (4, {})
+
+
+def test_two_linux_nodes_are_the_other_side_and_the_rest_is_named() -> None:
+    made = plan(BY_ADDRESS, found=cluster(linux=4))
+    assert made.linux_nodes == ["linux-1", "linux-2"]
+    why = "2 Linux nodes are enough as the other side"
+    assert made.nodes_left_out == {"linux-3": why, "linux-4": why}
+
+
+def node(number: int, *, build: str = "10.0.20348", zone: str = "a", kubelet: str = "v1.36.0", **labels: str) -> Node:
+    place = {"topology.kubernetes.io/zone": zone, **{key.replace("_", "."): value for key, value in labels.items()}}
+    return Node(name=f"w{number:02}", uid=str(number), os="windows", build=build, kubelet=kubelet, labels=place)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "most", "wanted"),
+    [
+        # The one node of another build, of another zone, of another pool, of another version: each is among the first.
+        ([*(node(n) for n in range(9)), node(9, build="10.0.26100")], 2, {"w00", "w09"}),
+        ([*(node(n) for n in range(9)), node(9, zone="b")], 2, {"w00", "w09"}),
+        ([*(node(n, agentpool="x") for n in range(9)), node(9, agentpool="y")], 2, {"w00", "w09"}),
+        ([*(node(n) for n in range(9)), node(9, kubelet="v1.35.2")], 2, {"w00", "w09"}),
+        # Six in two zones and two builds: one of each pair before a second one of any.
+        (
+            [node(n, zone="ab"[n % 2], build=("10.0.20348", "10.0.26100")[n // 2 % 2]) for n in range(8)],
+            4,
+            {"w00", "w01", "w02", "w03"},
+        ),
+        ([node(n) for n in range(4)], 2, {"w00", "w01"}),
+    ],
+)
+def test_the_judged_nodes_are_spread_over_the_cluster(nodes: list[Node], most: int, wanted: set[str]) -> None:
+    for order in (nodes, nodes[::-1]):
+        made = plan(BY_ADDRESS, found=cluster(nodes=[*cluster(windows=0).nodes, *order]), nodes=most)
+        assert made.windows_nodes == sorted(wanted)
+        assert len(made.nodes_left_out) == len(nodes) - most
+
+
+def test_what_a_selector_leaves_out_is_named_with_it() -> None:
+    why = "it is not chosen by --node-selector pool=a"
+    nodes = [*cluster(windows=1).nodes, Node(name="windows-2", uid="2", os="windows", left_out=why)]
+    found = cluster(nodes=nodes)
+    made = plan(BY_ADDRESS, found=found)
+    assert (made.windows_nodes, made.nodes_left_out) == (["windows-1"], {"windows-2": why})
+    coverage = cover(found, made.windows_nodes, made.nodes_left_out, made.linux_nodes)
+    assert str(coverage) == "1 of 2 Windows nodes judged, chosen by --node-selector"
+    assert coverage.skipped == ["windows-2"]
+
+
+def test_a_node_that_cannot_be_used_is_not_judged_but_nobody_could_have() -> None:
+    nodes = [*cluster(windows=1).nodes, Node(name="windows-0", uid="0", os="windows", unusable="it is cordoned")]
+    found = cluster(nodes=nodes)
+    made = plan(BY_ADDRESS, found=found)
+    coverage = cover(found, made.windows_nodes, made.nodes_left_out, made.linux_nodes)
+    assert str(coverage) == "1 of 2 Windows nodes judged"
+    assert (coverage.not_judged, coverage.skipped) == ({"windows-0": "it is cordoned"}, [])
+
+
+def test_linux_nodes_beside_those_that_are_used_are_named_and_not_counted() -> None:
+    nodes = [*cluster(linux=3).nodes, Node(name="control", uid="0", os="linux", unusable="it is cordoned")]
+    found = cluster(nodes=nodes)
+    made = plan(BY_ADDRESS, found=found)
+    coverage = cover(found, made.windows_nodes, made.nodes_left_out, made.linux_nodes)
+    assert (str(coverage), coverage.not_judged, coverage.skipped) == ("", {}, [])
+    assert coverage.linux_not_judged == {
+        "linux-3": "2 Linux nodes are enough as the other side",
+        "control": "it is cordoned",
+    }
 
 
 def test_a_node_that_cannot_be_used_is_left_out_with_its_reason() -> None:
@@ -123,6 +193,18 @@ def test_the_critical_path_is_the_slowest_fixture_the_longest_check_and_everythi
     assert made.fixtures.keys() == {"clients", "servers"}
 
 
+def test_one_reboot_that_two_requirements_share_is_counted_once() -> None:
+    together = plan(REBOOT, REJOINS, allow_disruptive=True)
+    assert together.critical_path == [REBOOT, REJOINS]
+    alone = planned(REBOOT, allow_disruptive=True).expected_s, planned(REJOINS, allow_disruptive=True).expected_s
+    saved = 2 * load_checks()[REJOINS].spared_s_per_node[REBOOT]
+    assert together.expected_s == sum(alone) - saved < sum(alone)
+    assert [item.expected_s for item in together.requirements] == [alone[0], alone[1] - saved]
+    # Who does not run has rebooted nothing.
+    checks = {name: check for name, check in load_checks().items() if name != REBOOT}
+    assert plan(REBOOT, REJOINS, checks=checks, allow_disruptive=True).expected_s == alone[1]
+
+
 def test_nothing_to_run_takes_no_time() -> None:
     made = plan(REBOOT)
     assert (made.critical_path, made.expected_s, made.fixtures, made.windows_pods) == ([], 0.0, {}, 0)
@@ -131,7 +213,8 @@ def test_nothing_to_run_takes_no_time() -> None:
 def test_checks_and_upstream_tests_share_a_requirement() -> None:
     tests = {BY_ADDRESS: Assignment(tests=["hybrid-network"], full=True, expected_s=50.0)}
     both = planned(BY_ADDRESS, upstream=tests)
-    assert (both.verifier, both.upstream, both.expected_s) == ("both", ["hybrid-network"], 65.0)
+    together = load_checks()[BY_ADDRESS].expected_s + 50.0
+    assert (both.verifier, both.upstream, both.expected_s) == ("both", ["hybrid-network"], together)
     alone = planned(BY_ADDRESS, upstream=tests, checks={})
     assert (alone.verifier, alone.fixtures, alone.expected_s) == ("upstream", [], 50.0)
     assert planned(BY_SERVICE, upstream=tests).verifier == "native"

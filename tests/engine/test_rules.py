@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,16 +12,17 @@ import pytest
 
 from winready.cluster.evidence import Evidence, PodFact
 from winready.cluster.images import repository
-from winready.cluster.inventory import Inventory, Node
+from winready.cluster.inventory import Inventory, Node, Taint, read_node
 from winready.cluster.settings import AGNHOST, PAUSE
 from winready.engine.facts import Facts
 from winready.engine.outcomes import Judged, RequirementResult, RuleResult
-from winready.engine.rules import JUDGES, judge_rules
-from winready.engine.rules.conformance import LEAST_TESTS, ConformanceError, judge_conformance, read_conformance
-from winready.engine.sights import ImageSeen, Sights
+from winready.engine.rules import JUDGES, conformance, judge_rules
+from winready.engine.rules.conformance import ConformanceError, judge_conformance, read_conformance
+from winready.engine.sights import ImageSeen, NodeAnswer, Sights
 from winready.engine.terms import Terms
 from winready.engine.verdict import judge
 from winready.spec.builds import BuildList
+from winready.spec.conformance_tests import conformance_tests, digest, minors, render
 from winready.spec.loader import load_standard
 from winready.spec.model import Rule
 
@@ -98,8 +100,19 @@ def test_the_repository_of_an_image_has_neither_tag_nor_digest() -> None:
     assert repository("pause") == "pause"
 
 
-def junit(tests: int = LEAST_TESTS, failed: str = "", head: str = "") -> bytes:
-    cases = "".join(f'<testcase name="[It] {n} [Conformance]"/>' for n in range(tests))
+NAMES = [f"[sig-tests] Something should be number {number} [Conformance]" for number in range(8)]
+RUNTIME = "[sig-storage] Secrets optional updates should be reflected in volume [NodeConformance] [Conformance]"
+
+
+@pytest.fixture
+def eight_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two versions of Kubernetes with few conformance tests."""
+    known = {35: frozenset(map(digest, NAMES[:7])), 36: frozenset(map(digest, NAMES[1:]))}
+    monkeypatch.setattr(conformance, "conformance_tests", lambda: known)
+
+
+def junit(names: Sequence[str] = NAMES[1:], failed: str = "", head: str = "") -> bytes:
+    cases = "".join(f'<testcase name="[It] {name}"/>' for name in names)
     cases += '<testcase name="left out [Conformance]"><skipped/></testcase><testcase name="other"><failure/></testcase>'
     if failed:
         cases += f'<testcase name="{failed} [Conformance]"><failure message="no"/></testcase>'
@@ -116,20 +129,83 @@ def archive(content: bytes, name: str = "plugins/e2e/results/global/junit_01.xml
     return buffer.getvalue()
 
 
+@pytest.mark.usefixtures("eight_tests")
 def test_conformance_comes_from_a_junit_file_or_a_sonobuoy_archive(tmp_path: Path) -> None:
     file = tmp_path / "result"
     for content in (junit(), archive(junit())):
         file.write_bytes(content)
-        assert judge_conformance(read_conformance(file)) == (
+        assert judge_conformance(read_conformance(file), "v1.36.2") == (
             "passed",
-            f"all {LEAST_TESTS} conformance tests passed in result",
+            "all 7 conformance tests of Kubernetes 1.36 passed in result",
         )
     file.write_bytes(archive(junit(failed="Pods should start")))
-    outcome, reason = judge_conformance(read_conformance(file))
+    outcome, reason = judge_conformance(read_conformance(file), "v1.36.2")
     assert outcome == "failed"
     assert "Pods should start" in reason
-    file.write_bytes(junit(tests=3))
-    assert judge_conformance(read_conformance(file))[0] == "blocked"
+
+
+@pytest.mark.usefixtures("eight_tests")
+@pytest.mark.parametrize(
+    ("names", "version", "words"),
+    [
+        (NAMES[2:], "v1.36.2", "result has 6 of the 7 conformance tests of Kubernetes 1.36, which is not the whole"),
+        ([*NAMES[1:], "[sig-x] made up [Conformance]"], "v1.36.2", "1 of 8 tests in result are none of Kubernetes'"),
+        ([*NAMES[1:], "[sig-x] made up [Conformance]"], "v1.36.2", "conformance tests: [It] [sig-x] made up"),
+        (NAMES[:7], "v1.36.2", "does not have 1 of its 7 tests, it is one of 1.35; run the conformance tests of"),
+        (NAMES, "v1.36.2-eks-1", "does not have 1 of its 8 tests; run"),
+        (NAMES[1:], "v1.37.0", "this winready knows the conformance tests of Kubernetes 1.35 to 1.36, not those of"),
+        (NAMES[1:], "v2.36.0", "not those of v2.36.0"),
+        (NAMES[1:], "unknown", "not those of unknown"),
+    ],
+)
+def test_tests_that_are_not_those_of_the_clusters_version_show_nothing(
+    tmp_path: Path, names: list[str], version: str, words: str
+) -> None:
+    file = tmp_path / "result"
+    file.write_bytes(junit(names))
+    outcome, reason = judge_conformance(read_conformance(file), version)
+    assert outcome == "blocked"
+    assert words in reason
+
+
+def test_four_hundred_invented_names_are_no_conformance_result(tmp_path: Path) -> None:
+    file = tmp_path / "result"
+    file.write_bytes(junit([f"[sig-node] invented test {number} [Conformance]" for number in range(420)]))
+    outcome, reason = judge_conformance(read_conformance(file), "v1.36.0")
+    assert outcome == "blocked"
+    assert reason.startswith("420 of 420 tests in result are none of Kubernetes' conformance tests: [It] [sig-node]")
+    file.write_bytes(junit([f"[sig-node] invented test {number} [Conformance]" for number in range(6000)]))
+    with pytest.raises(ConformanceError, match="no version of Kubernetes has so many"):
+        read_conformance(file)
+
+
+def test_a_test_is_known_however_a_result_writes_its_name() -> None:
+    plain = RUNTIME.partition(" [Node")[0]
+    for name in (
+        RUNTIME,
+        f"[It] {RUNTIME}",
+        f"Kubernetes e2e suite.[It] {RUNTIME}",
+        f"[It] {RUNTIME} [sig-storage, NodeConformance, Conformance]",
+        f"{plain} [Conformance] [NodeConformance]",
+        f"{plain}  [NodeConformance]  [Conformance]",
+    ):
+        assert digest(name) in conformance_tests()[36], name
+    assert (
+        digest("[sig-storage] Secrets optional updates should be reflected [Conformance]")
+        not in (conformance_tests()[36])
+    )
+
+
+def test_each_minor_version_has_its_own_tests_and_the_file_keeps_them() -> None:
+    known = conformance_tests()
+    assert list(known) == list(range(23, 38))
+    assert all(len(tests) > 340 for tests in known.values())
+    assert len({len(tests) for tests in known.values()}) == len(known)
+    assert minors(render({"aa": {24, 25, 27}, "bb": {25}})) == {
+        24: frozenset({"aa"}),
+        25: frozenset({"aa", "bb"}),
+        27: frozenset({"aa"}),
+    }
 
 
 def test_a_result_may_have_any_name_that_a_file_can_have(tmp_path: Path) -> None:
@@ -203,3 +279,96 @@ def test_a_waiver_is_named_only_where_there_is_something_to_waive() -> None:
     pairs = [Node(name=f"{os}{n}", uid=f"{os}{n}", os=os) for os in ("windows", "linux") for n in (1, 2)]
     whole = Facts(terms=terms, inventory=msgspec.structs.replace(inventory, nodes=pairs))
     assert not any(rule.waived_by for rule in judge_rules(load_standard(), whole, []))
+
+
+def test_nodes_that_a_selector_leaves_out_count_for_the_size_of_the_cluster() -> None:
+    nodes = [Node(name=f"{os}{n}", uid=f"{os}{n}", os=os) for os in ("windows", "linux") for n in (1, 2)]
+    nodes[0] = msgspec.structs.replace(nodes[0], left_out="it is not chosen by --node-selector pool=a")
+    found = Inventory(server="https://x", version="v1.36.0", nodes=nodes, features={}, missing={})
+    rules = {rule.id: rule for rule in judge_rules(load_standard(), Facts(terms=Terms(), inventory=found), [])}
+    assert rules["rule.cluster-size"].outcome == "passed"
+
+
+def counted(*nodes: Node, said: tuple[NodeAnswer, ...] = (), rule: str = "rule.cluster-size") -> RuleResult:
+    facts = Facts(
+        terms=Terms(),
+        inventory=Inventory(server="https://x", version="v1.36.0", nodes=list(nodes), features={}, missing={}),
+        judged_nodes=[node.name for node in nodes if node.windows],
+        sights=Sights(namespaces=["ns"], answers=list(said)),
+    )
+    return next(item for item in judge_rules(load_standard(), facts, []) if item.id == rule)
+
+
+def a_node(name: str, os: str, **info: str) -> Node:
+    """A node as the API describes it; ``info`` goes over what its kubelet reports."""
+    labels = {"kubernetes.io/os": os, **({"node.kubernetes.io/windows-build": "10.0.20348"} if os == "windows" else {})}
+    reported = {
+        "operatingSystem": os,
+        "kernelVersion": "10.0.20348.4052" if os == "windows" else "6.8.0-1024-generic",
+        "osImage": "Windows Server 2022 Datacenter" if os == "windows" else "Ubuntu 24.04.2 LTS",
+    }
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {**reported, **info}}
+    return read_node({"metadata": {"name": name, "uid": name, "labels": labels}, "spec": {}, "status": ready})
+
+
+SOUND = [a_node("l1", "linux"), a_node("l2", "linux"), a_node("w1", "windows"), a_node("w2", "windows")]
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (
+            a_node("x", "linux", operatingSystem="windows"),
+            "label kubernetes.io/os says linux, its kubelet says windows",
+        ),
+        (
+            a_node("x", "windows", operatingSystem="linux"),
+            "label kubernetes.io/os says windows, its kubelet says linux",
+        ),
+        (a_node("x", "linux", osImage="Windows Server 2022 Datacenter"), "'Windows Server 2022 Datacenter'"),
+    ],
+)
+def test_a_node_that_says_two_things_of_its_system_counts_as_neither(node: Node, words: str) -> None:
+    rule = counted(*SOUND, node)
+    assert rule.outcome == "failed", "although there are enough nodes without it"
+    assert "node x" in rule.reason
+    assert words in rule.reason
+    assert node.unusable
+
+
+@pytest.mark.parametrize(
+    "node", [a_node("x", "linux", operatingSystem="Linux"), a_node("x", "windows", osImage="Azure Stack HCI")]
+)
+def test_other_ways_to_say_the_same_are_no_contradiction(node: Node) -> None:
+    assert counted(*SOUND, node).outcome == "passed"
+
+
+def test_a_linux_node_that_runs_something_else_is_not_counted() -> None:
+    fine = NodeAnswer(node="l1", os="linux", build="Linux")
+    assert counted(*SOUND, said=(fine,)).outcome == "passed"
+    rule = counted(*SOUND, said=(fine, NodeAnswer(node="l2", os="linux", build="Windows_NT")))
+    assert rule.outcome == "failed"
+    assert "node l2" in rule.reason
+
+
+def test_label_kubelet_and_host_must_name_one_build() -> None:
+    builds = "rule.windows-builds"
+    hosts = [NodeAnswer(node=name, os="windows", build="10.0.20348", host=True) for name in ("w1", "w2")]
+    assert "as the API says" in counted(*SOUND, rule=builds).reason
+    assert "as every node itself says" in counted(*SOUND, said=tuple(hosts), rule=builds).reason
+    newer = NodeAnswer(node="w1", os="windows", build="10.0.26100", host=True)
+    rule = counted(*SOUND, said=(newer, hosts[1]), rule=builds)
+    assert rule.outcome == "failed"
+    assert "node w1 is labelled Windows Server 2022 (10.0.20348) and is Windows Server 2025 (10.0.26100)" in rule.reason
+    rule = counted(*SOUND, a_node("w3", "windows", kernelVersion="10.0.17763.1"), rule=builds)
+    assert rule.outcome == "failed"
+    assert "node w3" in rule.reason
+    assert "its kubelet reports Windows Server 2019 (10.0.17763)" in rule.reason
+    older = NodeAnswer(node="w1", os="windows", build="10.0.17763")
+    assert counted(*SOUND, said=(older,), rule=builds).outcome == "passed", "legal with Hyper-V isolation"
+
+
+@pytest.mark.parametrize("key", ["node.cloudprovider.kubernetes.io/shutdown", "node.kubernetes.io/unreachable"])
+def test_taints_of_a_node_that_is_unwell_are_not_tolerated(key: str) -> None:
+    assert not Taint(key=key, effect="NoSchedule").ours_to_tolerate
+    assert Taint(key="os", value="windows", effect="NoSchedule").ours_to_tolerate

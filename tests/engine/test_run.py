@@ -37,6 +37,7 @@ def carried(earlier: Played, **changed: Any) -> Carried:
     given: dict[str, Any] = {
         "results": tuple(earlier.record.requirements),
         "nodes": tuple(node.uid for node in earlier.record.cluster.nodes),
+        "judged": frozenset(gather(earlier.told).judged_nodes),
         "sights": gather(earlier.told).sights,
     }
     return Carried(**{**given, **changed})
@@ -87,10 +88,11 @@ def test_a_run_can_be_stopped_at_any_time(stage: Stage, kind: type[events.Event]
 
 
 def test_what_is_not_finished_in_time_is_blocked(stage: Stage) -> None:
-    played = stage.play("N5", LONG, timeout=60.0)
+    rotation = "core.storage.token-rotation"
+    played = stage.play("N5", rotation, timeout=400.0)
     assert played.results[BY_ADDRESS].outcome == "passed"
-    assert played.results[LONG].outcome == "blocked"
-    assert played.results[LONG].reason == "the run's time of 60 s was over before it was judged"
+    assert played.results[rotation].outcome == "blocked"
+    assert played.results[rotation].reason == "the run's time of 400 s was over before it was judged"
     assert (played.verdict.verdict, played.verdict.exit_code) == ("Fail", 3)
     assert (played.only(events.CleanedUp).leftovers, played.left) == ([], [])
 
@@ -106,6 +108,18 @@ def test_a_resumed_run_verifies_only_what_is_left(stage: Stage) -> None:
     assert {name.rpartition("-")[0] for name in seen.namespaces} == {
         f"winready-{played.run_id}" for played in (stopped, resumed)
     }
+
+
+def test_outcomes_of_some_nodes_are_not_taken_over_for_others(stage: Stage) -> None:
+    one = stage.play("N5", nodes=1)
+    assert str(one.verdict) == "Pass (partial: 1 of 24 core requirements; 1 of 2 Windows nodes judged)"
+    assert one.record.not_judged == {"windows-2": "only 1 Windows node is judged (--nodes)"}
+    both = stage.play("N5", carried=carried(one))
+    assert [event.id for event in both.every(events.RequirementStarted)] == [BY_ADDRESS]
+    assert (both.record.not_judged, both.verdict.coverage) == ({}, "")
+    same = stage.play("N5", nodes=1, carried=carried(one))
+    assert same.every(events.RequirementStarted) == []
+    assert str(same.verdict) == str(one.verdict)
 
 
 def test_to_resume_a_complete_run_gives_its_rules_and_its_verdict_again(stage: Stage) -> None:

@@ -24,8 +24,23 @@ def test_categories_in_any_letter_case(text: str) -> None:
     assert len(ids(categories=[text])) == 13
 
 
-def test_categories_by_their_older_names() -> None:
-    assert len(ids(categories=["hostprocess"])) == 7
+@pytest.mark.parametrize(
+    ("older", "keys"),
+    [
+        ("hostProcess", "P1 P2 P3 P4 P5 P6 P7"),
+        ("activeDirectory", "A1 A2 A3 A4"),
+        ("networkPolicy", "K1 K2"),
+        ("serviceProxy", "X1 X2 X3 X4 X5"),
+        ("Extend.ServiceProxy", "X1 X2 X3 X4 X5"),
+        ("EXTEND.SERVICEPROXY", "X1 X2 X3 X4 X5"),
+    ],
+)
+def test_categories_by_their_older_names(older: str, keys: str) -> None:
+    known = {item.id: item.key for item in STANDARD.requirements}
+    assert [known[name] for name in ids(categories=[older])] == keys.split()
+
+
+def test_older_names_go_together() -> None:
     assert len(ids(categories=["serviceProxy", "ACTIVEDIRECTORY"])) == 9
 
 

@@ -42,6 +42,15 @@ def test_a_selection_passes_only_as_partial() -> None:
     assert verdict.exit_code == 0
 
 
+def test_nodes_that_were_not_judged_stand_in_the_verdict() -> None:
+    words = "10 of 12 Windows nodes judged"
+    assert str(judge(STANDARD, core(), [rule()], coverage=words)) == f"Pass ({words})"
+    assert str(judge(STANDARD, core(N1="failed"), [rule()], coverage=words)) == f"Fail ({words})"
+    partial = judge(STANDARD, [result("core.network.dns-internal")], [rule()], coverage=words)
+    assert str(partial) == f"Pass (partial: 1 of 24 core requirements; {words})"
+    assert partial.exit_code == 0
+
+
 @pytest.mark.parametrize(("outcome", "exit_code"), [("failed", 1), ("blocked", 3), ("error", 3), ("not-applicable", 3)])
 def test_one_core_requirement_that_did_not_pass_is_a_fail(outcome: Outcome, exit_code: int) -> None:
     verdict = judge(STANDARD, core(N1=outcome), [rule()])

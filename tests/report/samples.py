@@ -20,8 +20,9 @@ from winready.engine.plan import Plan, Planned
 from winready.engine.rules import judge_rules
 from winready.engine.selection import Selection
 from winready.engine.sights import ImageSeen, Sights
-from winready.engine.terms import SMALL_CLUSTER, Conformance, Terms
+from winready.engine.terms import SMALL_CLUSTER, Terms
 from winready.engine.verdict import judge
+from winready.proof.conformance import conformance_result
 from winready.report import junit, record
 from winready.report.html import page
 from winready.report.record import Record
@@ -97,7 +98,9 @@ def result(
     )
 
 
-def inventory(server: str = "https://cluster.example:6443", uid: str = "", windows: int = 2) -> Inventory:
+def inventory(
+    server: str = "https://cluster.example:6443", uid: str = "", windows: int = 2, linux: int = 2
+) -> Inventory:
     """Two Linux and two Windows nodes, or fewer."""
     nodes = [
         Node(
@@ -107,7 +110,7 @@ def inventory(server: str = "https://cluster.example:6443", uid: str = "", windo
             build="10.0.20348" if os == "windows" else "6.8.0",
             addresses=[f"10.250.0.{number + (2 if os == 'windows' else 0)}"],
         )
-        for os, most in (("linux", 2), ("windows", windows))
+        for os, most in (("linux", linux), ("windows", windows))
         for number in range(1, most + 1)
     ]
     return Inventory(server=server, version="v1.36.0", nodes=nodes, features={}, missing={"gmsa": "none"}, uid=uid)
@@ -116,7 +119,7 @@ def inventory(server: str = "https://cluster.example:6443", uid: str = "", windo
 def terms(*, conformance: bool = True, waived: bool = False) -> Terms:
     """What an operator decided."""
     return Terms(
-        conformance=Conformance(source="junit_01.xml", passed=420, failed=[]) if conformance else None,
+        conformance=conformance_result((), 36) if conformance else None,
         waived=[SMALL_CLUSTER] if waived else [],
     ).stated([repository(image) for image in (AGNHOST, PAUSE)])
 
@@ -142,6 +145,7 @@ def run_events(
     found: Inventory | None = None,
     conformance: bool = True,
     waived: bool = False,
+    left_out: Mapping[str, str] | None = None,
 ) -> list[events.AnyEvent]:
     """The events of a whole run; its rules are judged by its facts unless they are given."""
     outcomes = outcomes or {}
@@ -149,10 +153,11 @@ def run_events(
         results = [result(name, outcomes.get(name, "passed"), number=n) for n, name in enumerate(ids)]
     results = list(results)
     selection = Selection(requirements=[item.id for item in results] if len(results) < len(CORE) else [])
+    found = found or inventory()
     plan = Plan(
-        windows_nodes=["windows-1", "windows-2"],
+        windows_nodes=[node.name for node in found.usable("windows") if node.name not in (left_out or {})],
         linux_nodes=["linux-1", "linux-2"],
-        nodes_left_out={},
+        nodes_left_out=dict(left_out or {}),
         requirements=[
             Planned(id=item.id, category=item.category, level=item.level, action="run", fixtures=["servers"])
             for item in results
@@ -175,22 +180,24 @@ def run_events(
             spec_version="1.0",
             spec_digest=digest,
             selection=selection,
-            settings={"time_scale": 1.0, "air_gapped": False, "sandbox": False, **(settings or {})},
+            settings={"time_scale": 1.0, "air_gapped": False, "sandbox": False, "nodes": 10, **(settings or {})},
             requirements=[item.id for item in STANDARD.requirements if item.id in {result.id for result in results}],
             terms=terms(conformance=conformance, waived=waived),
         ),
-        events.InventoryTaken(at_s=0.1, inventory=found or inventory()),
+        events.InventoryTaken(at_s=0.1, inventory=found),
         events.PlanMade(at_s=0.1, plan=plan),
         events.FixtureReady(at_s=1.0, name="servers", seconds=0.9, windows_pods=4),
         events.PodsSeen(at_s=4.0, sights=sights()),
         *(events.RequirementFinished(at_s=4.0, result=item) for item in results),
     ]
-    judged = list(rules) if rules is not None else judge_rules(STANDARD, gather(told), results)
+    facts = gather(told)
+    judged = list(rules) if rules is not None else judge_rules(STANDARD, facts, results)
+    verdict = judge(STANDARD, results, judged, coverage=facts.coverage)
     return [
         *told,
         *(events.RuleJudged(at_s=9.0, result=item) for item in judged),
         events.CleanedUp(at_s=9.0, leftovers=[], seconds=1.0),
-        events.RunFinished(at_s=9.0, verdict=judge(STANDARD, results, judged), windows_pods=4),
+        events.RunFinished(at_s=9.0, verdict=verdict, windows_pods=4),
     ]
 
 

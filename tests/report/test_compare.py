@@ -57,6 +57,21 @@ def test_text_leads_with_the_worst_and_shows_the_evidence(runs: Path) -> None:
     assert "    only in B: wc-1 reaches ws-0 (node windows-1): curl: (28) Connection timed out" in lines
 
 
+def test_runs_over_other_nodes_or_of_a_sandbox_are_less_comparable_than_they_look(tmp_path: Path) -> None:
+    three = samples.inventory(windows=3)
+    samples.write_run(tmp_path, "a", ids=[DNS], found=three)
+    samples.write_run(tmp_path, "b", ids=[DNS], found=three, left_out={"windows-3": "only 2 nodes are judged"})
+    samples.write_run(tmp_path, "c", ids=[DNS], found=msgspec.structs.replace(three, simulated=True))
+    notes = json.loads(compare(tmp_path, "a", "b", "-o", "json").stdout)["notes"]
+    assert notes == [
+        "other Windows nodes were judged: windows-1, windows-2, windows-3, and windows-1, windows-2",
+        "in the second run not judged: windows-3: only 2 nodes are judged",
+    ]
+    assert json.loads(compare(tmp_path, "a", "c", "-o", "json").stdout)["notes"] == [
+        "only one of the two clusters is simulated"
+    ]
+
+
 def test_names_that_differ_every_time_are_no_difference(tmp_path: Path) -> None:
     def failing(run: str, pod: str, address: str) -> RequirementResult:
 
@@ -95,3 +110,11 @@ def test_every_form_goes_to_a_file(runs: Path, form: str) -> None:
 
 def test_one_name_is_wrong_usage(runs: Path) -> None:
     assert compare(runs, "a", "b", "--name", "x").exit_code == 2
+
+
+def test_linux_nodes_that_neither_run_looked_at_are_named(tmp_path: Path) -> None:
+    three, left_out = samples.inventory(linux=3), {"linux-3": "two are enough"}
+    for name in ("a", "b"):
+        samples.write_run(tmp_path, name, ids=[DNS], found=three, left_out=left_out)
+    notes = json.loads(compare(tmp_path, "a", "b", "-o", "json").stdout)["notes"]
+    assert notes == ["in both runs not judged: linux-3: two are enough"]

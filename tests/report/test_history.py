@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -36,6 +37,15 @@ def runs(tmp_path: Path) -> Path:
     samples.write_run(tmp_path, "261103-100000-cccc", outcomes={CUSTOM: "blocked"})
     samples.write_run(tmp_path, "261104-100000-dddd", settings={"sandbox": True})
     return tmp_path
+
+
+def test_a_simulated_cluster_is_known_as_one_whoever_started_it(tmp_path: Path) -> None:
+    simulated = msgspec.structs.replace(samples.inventory("https://127.0.0.1:6443", uid="u"), simulated=True)
+    samples.write_run(tmp_path, "261101-100000-aaaa", found=simulated)
+    samples.write_run(tmp_path, "261102-100000-bbbb")
+    groups = {group["label"]: group for group in listed(tmp_path)["clusters"]}
+    assert groups["https://127.0.0.1:6443 (sandbox)"]["simulated"] is True
+    assert groups["https://cluster.example:6443"]["simulated"] is False
 
 
 def test_runs_are_grouped_by_cluster_with_what_changed(runs: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from winready.cluster.inventory import Inventory, Node
 from winready.engine import events
+from winready.engine.coverage import cover
 from winready.engine.sights import Sights
 from winready.engine.terms import Terms
 
@@ -21,6 +22,8 @@ class Facts:
     """None: a journal from before the terms were written down; its rules cannot be judged again."""
     inventory: Inventory | None = None
     judged_nodes: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    planned: bool = False
     sights: Sights = field(default_factory=Sights)
 
     def apply(self, event: events.AnyEvent) -> None:
@@ -31,7 +34,8 @@ class Facts:
             case events.InventoryTaken():
                 self.inventory = event.inventory
             case events.PlanMade():
-                self.judged_nodes = event.plan.windows_nodes
+                self.planned = True
+                self.judged_nodes, self.left_out = event.plan.windows_nodes, event.plan.nodes_left_out
             case events.PodsSeen():
                 self.sights = self.sights.plus(event.sights)
             case _:
@@ -42,6 +46,11 @@ class Facts:
         """The Windows nodes that are judged."""
         nodes = self.inventory.nodes if self.inventory else []
         return [node for node in nodes if node.name in self.judged_nodes]
+
+    @property
+    def coverage(self) -> str:
+        """How many of the Windows nodes are judged; empty when all are, or when it never came to a plan."""
+        return str(cover(self.inventory, self.judged_nodes, self.left_out, ())) if self.planned else ""
 
 
 def gather(happened: Iterable[events.AnyEvent]) -> Facts:

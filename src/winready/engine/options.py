@@ -20,7 +20,9 @@ class Carried:
 
     results: tuple[RequirementResult, ...]
     nodes: tuple[str, ...]
-    """Uids of the nodes that the results are about."""
+    """Uids of all nodes that the cluster had."""
+    judged: frozenset[str]
+    """Names of the Windows nodes that the results are about."""
     sights: Sights
     """What that run saw of its pods: the rules judge them, too."""
 
@@ -45,3 +47,8 @@ class Options:
     """How e2e.test is used; needed by every engine but the native one."""
     record: dict[str, Any] = field(default_factory=dict)
     """What else the record of the run should say about how it was started."""
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Features that the operator says the cluster offers."""
+        return frozenset({"gmsa"} if self.settings.active_directory else ())

@@ -5,16 +5,25 @@ Made from the specification, the inventory and the table of checks alone; it cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from winready.checks.fixtures import LINUX_NODES
 from winready.checks.registry import Check
 from winready.cluster.inventory import Inventory, Node
 from winready.engine import defaults
+from winready.engine.coverage import choose, why_not
 from winready.spec.model import Requirement, Specification
 from winready.spec.versions import Version
+
+UNNAMED = {
+    "gmsa": "no Active Directory domain was named; 'winready run --active-directory FILE' does, with a gMSA that the "
+    "cluster has a credential spec of, and a share for it"
+}
+"""Features that cannot be seen from a cluster alone, and what would make them judgeable."""
+NAMED_STEP = {"gmsa": "install the gMSA webhook with its CRD, and create the credential spec that the file names"}
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,17 +86,21 @@ def make_plan(
     *,
     nodes: int | None = defaults.NODES,
     allow_disruptive: bool = False,
+    named: Collection[str] = (),
     upstream: Mapping[str, Assignment] | None = None,
 ) -> Plan:
     """Decide for every selected requirement whether and how it is verified. ``nodes=None`` judges all nodes.
 
+    ``named`` are features that the operator says the cluster offers: without them a requirement is blocked.
     Empty ``checks`` leave everything to upstream; ``upstream=None`` leaves everything to the checks.
     """
-    windows, linux = inventory.usable("windows"), inventory.usable("linux")
-    left_out = {node.name: node.unusable for node in inventory.nodes if node.unusable}
-    if nodes is not None and len(windows) > nodes:
-        left_out |= {node.name: f"only {nodes} Windows nodes are judged (--nodes)" for node in windows[nodes:]}
-        windows = windows[:nodes]
+    windows, linux = choose(inventory.usable("windows"), nodes), choose(inventory.usable("linux"), LINUX_NODES)
+    left_out = {node.name: why for node in inventory.nodes if (why := why_not(node))}
+    for os, chosen, why in (
+        ("windows", windows, f"only {nodes} Windows {'node is' if nodes == 1 else 'nodes are'} judged (--nodes)"),
+        ("linux", linux, f"{LINUX_NODES} Linux nodes are enough as the other side"),
+    ):
+        left_out |= {node.name: why for node in inventory.usable(os) if node not in chosen}
     planned = [
         _planned(
             specification,
@@ -98,9 +111,11 @@ def make_plan(
             checks.get(item.id),
             upstream.get(item.id, Assignment()) if upstream is not None else None,
             allow_disruptive,
+            named,
         )
         for item in requirements
     ]
+    planned = _spared(planned, checks, len(windows))
     running = [item for item in planned if item.action == "run"]
     fixtures = {name: fixture_seconds[name] for item in running for name in item.fixtures}
     path, expected = _critical_path(running, fixtures)
@@ -127,6 +142,7 @@ def _planned(
     check: Check | None,
     upstream: Assignment | None,
     allow_disruptive: bool,
+    named: Collection[str],
 ) -> Planned:
     base = Planned(
         id=item.id,
@@ -137,8 +153,13 @@ def _planned(
     )
     version = Version.parse(inventory.version)
     for feature in item.needs.features:
+        if feature in UNNAMED and feature not in named:
+            return _without(base, "not-applicable", UNNAMED[feature])
         if feature in inventory.missing:
-            return _without(base, "not-applicable", inventory.missing[feature])
+            lack = inventory.missing[feature]
+            if feature in named:
+                return _without(base, "blocked", lack, NAMED_STEP[feature])
+            return _without(base, "not-applicable", lack)
     if version not in item.versions:
         return _without(base, "not-applicable", f"it applies to Kubernetes {item.versions}, this is {version}")
     if upstream is not None and upstream.refused:
@@ -173,6 +194,17 @@ def _planned(
         expected_s=base.expected_s + check.expected_s + check.expected_s_per_node * len(windows),
         windows_pods=check.windows_pods + check.windows_pods_per_node * len(windows),
     )
+
+
+def _spared(planned: Sequence[Planned], checks: Mapping[str, Check], nodes: int) -> list[Planned]:
+    """Without the time for what another check of the same run does already."""
+    native = {item.id for item in planned if item.verifier in ("native", "both")}
+    result = []
+    for item in planned:
+        saved = checks[item.id].spared_s_per_node if item.id in native else {}
+        seconds = nodes * sum(each for other, each in saved.items() if other in native)
+        result.append(msgspec.structs.replace(item, expected_s=item.expected_s - seconds))
+    return result
 
 
 def unplanned(specification: Specification, item: Requirement) -> Planned:

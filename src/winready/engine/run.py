@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from winready.cluster.cleanup import clean_up
 from winready.cluster.client import Client
 from winready.cluster.errors import ClusterError, Unauthorized
 from winready.cluster.evidence import bounded
+from winready.cluster.finishing import to_the_end
 from winready.cluster.images import repository
 from winready.cluster.inventory import Inventory, take_inventory
 from winready.cluster.rights import missing_rights
@@ -26,6 +27,7 @@ from winready.cluster.settings import AGNHOST, PAUSE
 from winready.cluster.timing import now
 from winready.engine import events
 from winready.engine.checking import LOOK_AT_API, REPORT_IT, judge_requirement, own_failure, unjudged
+from winready.engine.coverage import choose
 from winready.engine.facts import Facts
 from winready.engine.options import Options
 from winready.engine.outcomes import Outcome, RequirementResult
@@ -108,7 +110,7 @@ class Run:
             self._crashed(error)
             self._trouble = own_failure(error), REPORT_IT
         finally:
-            await _to_the_end(self._wind_up())
+            await to_the_end(self._wind_up())
 
     async def _unfold(self) -> None:
         self._tell(self._started())
@@ -139,12 +141,15 @@ class Run:
             settings={
                 "time_scale": settings.timing.scale,
                 "engine": self.options.engine,
+                "nodes": self.options.nodes or "all",
+                "node_selector": self.options.node_selector,
                 "air_gapped": settings.air_gapped,
                 "allow_disruptive": self.options.allow_disruptive,
                 "allow_downtime": settings.allow_downtime,
                 "allow_small_cluster": SMALL_CLUSTER in terms.waived,
                 "windows_builds": terms.windows_builds,
                 "image_registry": settings.image_registry,
+                "active_directory": settings.active_directory.domain if settings.active_directory else "",
                 "times_cluster_s": settings.timing.describe(),
                 **({"notes": upstream.notes} if upstream is not None and upstream.notes else {}),
                 **self.options.record,
@@ -152,15 +157,21 @@ class Run:
         )
 
     def _carry_over(self, inventory: Inventory) -> None:
-        """Results of an earlier run hold only for the very same nodes."""
+        """Results of an earlier run hold only for the very same nodes, and where the same ones are judged."""
         carried = self.options.carried
         if carried is None or sorted(carried.nodes) != sorted(node.uid for node in inventory.nodes):
             return
+        if carried.judged != {node.name for node in choose(inventory.usable("windows"), self.options.nodes)}:
+            return
         if carried.sights:
             self._tell(events.PodsSeen(at_s=self._now(), sights=carried.sights))
-        wanted = {item.id for item in self.requirements}
+        wanted = {item.id: item for item in self.requirements}
         for result in carried.results:
-            if result.id in wanted and result.outcome in ("passed", "failed", "not-applicable"):
+            if result.id not in wanted or result.outcome not in ("passed", "failed", "not-applicable"):
+                continue
+            # What did not apply because nobody named it may apply now.
+            now_named = self.options.named.intersection(wanted[result.id].needs.features)
+            if result.outcome != "not-applicable" or not now_named:
                 self._finish(result)
 
     async def _require_rights(self) -> None:
@@ -341,6 +352,7 @@ class Run:
             air_gapped=self.options.settings.air_gapped,
             interrupted=self._interrupted,
             leftovers=bool(leftovers),
+            coverage=self._facts.coverage,
         )
         pods = self._world.windows_pods if self._world else 0
         self._tell(events.RunFinished(at_s=self._now(), verdict=verdict, windows_pods=pods))
@@ -385,19 +397,6 @@ def plan_run(
         EXPECTED_SECONDS,
         nodes=options.nodes,
         allow_disruptive=options.allow_disruptive,
+        named=options.named,
         upstream=prepared.assignments(item.id for item in requirements) if prepared is not None else None,
     )
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do this to its end, however often the caller is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()

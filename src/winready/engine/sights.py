@@ -21,6 +21,18 @@ class ImageSeen(msgspec.Struct, frozen=True, kw_only=True, order=True):
     digest: str
 
 
+class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, order=True):
+    """What a container on a node said when it was asked what it is."""
+
+    node: str
+    os: str
+    """What it was started as."""
+    build: str
+    """The Windows build, or the name of the system."""
+    host: bool = False
+    """Said by the node itself, through a HostProcess container."""
+
+
 class Sights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a run saw of its own pods."""
 
@@ -29,10 +41,13 @@ class Sights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     misplaced: list[str] = []
     """Pods that lost their OS field or selector on the way, and how."""
     impostors: list[str] = []
-    """Containers on Windows nodes that are not Windows, and what gave them away."""
+    """Containers that are not of their node's system, and what gave them away."""
+
+    answers: list[NodeAnswer] = []
+    """What nodes are as seen from inside."""
 
     def __bool__(self) -> bool:
-        return bool(self.namespaces or self.images or self.misplaced or self.impostors)
+        return any(getattr(self, name) for name in self.__struct_fields__)
 
     def plus(self, more: Sights) -> Sights:
         """Both, nothing twice."""
@@ -41,6 +56,7 @@ class Sights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             images=_together(self.images, more.images),
             misplaced=_together(self.misplaced, more.misplaced),
             impostors=_together(self.impostors, more.impostors),
+            answers=_together(self.answers, more.answers),
         )
 
     def beyond(self, known: Sights) -> Sights:
@@ -50,6 +66,7 @@ class Sights(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             images=_beyond(self.images, known.images),
             misplaced=_beyond(self.misplaced, known.misplaced),
             impostors=_beyond(self.impostors, known.impostors),
+            answers=_beyond(self.answers, known.answers),
         )
 
 
@@ -61,7 +78,13 @@ def look(world: World) -> Sights:
         for space in spaces
         for used in space.images
     }
+    answers = {
+        NodeAnswer(node=said.node, os=said.os, build=said.build, host=said.on_host)
+        for space in spaces
+        for said in space.answers
+    }
     return Sights(
+        answers=sorted(answers),
         namespaces=[space.name for space in spaces],
         images=sorted(images),
         misplaced=[f"{space.name}/{name}: {how}" for space in spaces for name, how in space.misplaced.items()],

@@ -16,6 +16,10 @@ class Conformance(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     passed: int
     failed: list[str]
+    tests: list[str] | None = None
+    """Digests of the names of all tests that ran; None in a record from before they were written down."""
+    strangers: list[str] = []
+    """Some of the names that no version of Kubernetes has."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -27,11 +27,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     core_total: int
     reasons: list[str]
     """What kept the run from passing, one line each; empty for a Pass."""
+    coverage: str = ""
+    """How many of the Windows nodes it is about; empty when it is about all of them."""
 
     def __str__(self) -> str:
-        if self.scope == "complete":
-            return self.verdict
-        return f"{self.verdict} (partial: {self.core_selected} of {self.core_total} core requirements)"
+        limits = [self.coverage] if self.coverage else []
+        if self.scope != "complete":
+            limits.insert(0, f"partial: {self.core_selected} of {self.core_total} core requirements")
+        return f"{self.verdict} ({'; '.join(limits)})" if limits else self.verdict
 
 
 def judge(
@@ -42,6 +45,7 @@ def judge(
     air_gapped: bool = False,
     interrupted: bool = False,
     leftovers: bool = False,
+    coverage: str = "",
 ) -> Verdict:
     """Judge a run. Nothing selected, nothing run or anything left unjudged never passes.
 
@@ -75,6 +79,7 @@ def judge(
         core_selected=selected,
         core_total=len(core),
         reasons=reasons,
+        coverage=coverage,
     )
 
 

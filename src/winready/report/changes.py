@@ -38,6 +38,7 @@ class ClusterRuns(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     flaky: list[str]
     runs: list[RunLine]
+    simulated: bool = False
 
 
 def by_cluster(index: History, wanted: str | None, limit: int) -> list[ClusterRuns]:
@@ -55,7 +56,15 @@ def by_cluster(index: History, wanted: str | None, limit: int) -> list[ClusterRu
             before = results[entries[number + 1].folder] if number + 1 < len(entries) else {}
             lines.append(_line(entry, results[entry.folder], before))
         newest = [results[entry.folder] for entry in entries[:FLAKY_RUNS]]
-        found.append(ClusterRuns(cluster=cluster, label=entries[0].label, flaky=flaky(newest), runs=lines))
+        found.append(
+            ClusterRuns(
+                cluster=cluster,
+                label=entries[0].label,
+                flaky=flaky(newest),
+                runs=lines,
+                simulated=bool(entries[0].simulated),
+            )
+        )
     return found
 
 

@@ -12,6 +12,7 @@ import msgspec
 from winready.cluster.evidence import Probe
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.report.record import Record
+from winready.report.words import not_judged_lines
 
 Change = Literal["better", "worse", "same", "changed", "new", "gone"]
 ORDER: tuple[Change, ...] = ("worse", "better", "changed", "new", "gone", "same")
@@ -142,7 +143,7 @@ def _side(run: Record, name: str) -> Side:
         name=name or run.run_id,
         run_id=run.run_id,
         verdict=run.verdict_text,
-        cluster="sandbox" if run.settings.get("sandbox") else run.cluster.server if run.cluster else "",
+        cluster="sandbox" if run.simulated else run.cluster.server if run.cluster else "",
         version=run.cluster.version if run.cluster else "",
         builds=sorted({node.build for node in nodes if node.windows}),
         tool=run.tool,
@@ -158,9 +159,23 @@ def _notes(a: Record, b: Record) -> list[str]:
         if a.settings.get(setting) != b.settings.get(setting):
             word = setting.replace("_", " ")
             notes.append(f"{word} differs: {a.settings.get(setting)} and {b.settings.get(setting)}")
+    if a.simulated != b.simulated:
+        notes.append("only one of the two clusters is simulated")
+    judged = [set(run.coverage.judged) for run in (a, b)]
+    if a.cluster and b.cluster and a.cluster.uid == b.cluster.uid and judged[0] != judged[1]:
+        notes.append(f"other Windows nodes were judged: {_names(judged[0])}, and {_names(judged[1])}")
+    left_out = [not_judged_lines(run) for run in (a, b)]
+    for line in dict.fromkeys(left_out[0] + left_out[1]):
+        where = "both runs" if line in left_out[0] and line in left_out[1] else "the first run"
+        notes.append(f"in {where if line in left_out[0] else 'the second run'} {line}")
     if a.tool != b.tool:
         notes.append(f"made by {a.tool} and {b.tool}")
     return notes
+
+
+def _names(nodes: set[str]) -> str:
+    found = sorted(nodes)
+    return ", ".join([*found[:5], *([f"{len(found) - 5} more"] if len(found) > 5 else [])]) or "none"
 
 
 def changed(rows: Iterable[Row]) -> list[Row]:

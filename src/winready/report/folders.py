@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
+from winready.cluster.settings import RUN_ID
 from winready.engine import journal
 from winready.report import record
 
 DEFAULT = "winready-runs"
-_ID = re.compile(r"\d{6}-\d{6}-[0-9a-f]{4}")
 
 
 class RunNotFound(Exception):
@@ -43,7 +42,7 @@ def find(base: Path, run: str | None) -> Path:
         if not runs:
             raise RunNotFound(f"there is no finished run in {base}; 'winready run' makes one")
         # Ids sort by time; a copy under another name is newest only when there is nothing else.
-        return max(runs, key=lambda path: (_ID.fullmatch(path.name) is not None, path.name))
+        return max(runs, key=lambda path: (RUN_ID.fullmatch(path.name) is not None, path.name))
     for candidate in (Path(run), base / run):
         if any((candidate / name).is_file() for name in (record.NAME, journal.NAME)):
             return candidate

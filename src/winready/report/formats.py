@@ -64,7 +64,7 @@ def _rule_rows(run: Record) -> list[list[object]]:
 def as_markdown(run: Record) -> str:
     """For a pull request: the verdict, what did not pass and why, everything else folded away."""
     cluster = f"Kubernetes {escape(run.cluster.version)}" if run.cluster else "the cluster could not be looked at"
-    where = " on the sandbox (simulated)" if run.settings.get("sandbox") else ""
+    where = " on the sandbox (simulated)" if run.simulated else ""
     lines = [
         f"## {words.MARKS['passed' if run.verdict == 'Pass' else 'failed']} {escape(run.verdict_text)}",
         "",
@@ -80,6 +80,7 @@ def as_markdown(run: Record) -> str:
         if rule.outcome != "passed":
             waived = f" (waived by `{rule.waived_by}`)" if rule.waived_by else ""
             lines.append(f"- **{escape(rule.id)}** {rule.outcome}{waived}: {escape(rule.reason)}")
+    lines += [f"- {escape(line)}" for line in words.not_judged_lines(run)]
     lines += [f"- left behind on the cluster: {escape(left)}" for left in run.leftovers]
     rows = [
         f"| {words.MARKS[item.outcome]} {item.outcome} | {escape(item.id)} | {words.duration(item.duration_s)} "

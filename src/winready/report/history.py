@@ -21,7 +21,7 @@ from winready.engine import journal, outcomes
 from winready.report import record
 
 NAME = ".history.sqlite3"
-VERSION = 2
+VERSION = 3
 SANDBOX = "sandbox"
 PATIENCE = 2.0
 """Seconds to wait for somebody else's work on the index; then it is made anew in memory."""
@@ -29,7 +29,8 @@ _TABLES = """
 create table runs (
   folder text primary key, run_id text not null, stamp text not null, started text not null, duration_s real not null,
   verdict text not null, verdict_text text not null, exit_code integer not null, scope text not null,
-  cluster text not null, server text not null, version text not null, digest text not null, tool text not null
+  cluster text not null, server text not null, version text not null, digest text not null, tool text not null,
+  simulated integer not null
 ) without rowid;
 create table results (
   folder text not null, requirement text not null, outcome text not null, reason text not null,
@@ -50,6 +51,7 @@ class _Cluster(msgspec.Struct):
     server: str = ""
     version: str = ""
     uid: str = ""
+    simulated: bool = False
 
 
 class _Run(msgspec.Struct):
@@ -89,11 +91,15 @@ class Entry:
     version: str
     digest: str
     tool: str
+    simulated: bool
 
     @property
     def label(self) -> str:
         """The cluster as people know it."""
-        return SANDBOX if self.cluster == SANDBOX else self.server or self.cluster or "unknown"
+        if self.cluster == SANDBOX:
+            return SANDBOX
+        name = self.server or self.cluster or "unknown"
+        return f"{name} ({SANDBOX})" if self.simulated else name
 
 
 class Outcome(NamedTuple):
@@ -161,6 +167,7 @@ class History:
         row = (
             folder, run.run_id, stamp, run.started, run.duration_s, run.verdict, run.verdict_text, run.exit_code,
             run.scope, identity, cluster.server, cluster.version, run.spec.get("digest", ""), run.tool,
+            bool(run.settings.get("sandbox")) or cluster.simulated,
         )  # fmt: skip
         self._database.execute(f"insert or replace into runs values ({', '.join('?' * len(row))})", row)  # noqa: S608
         self._database.executemany(

@@ -24,6 +24,12 @@ def render(record: Record, *, draft: Sequence[str] = ()) -> str:
         "winready.spec": record.spec.get("digest", ""),
         "kubernetes.version": record.cluster.version if record.cluster else "",
     }
+    if record.simulated:
+        properties["winready.simulated"] = "true"
+    if record.not_judged:
+        properties["winready.not-judged"] = ", ".join(record.not_judged)
+    if record.linux_not_judged:
+        properties["winready.linux-not-judged"] = ", ".join(record.linux_not_judged)
     if draft:
         properties["winready.draft"] = f"not a certificate: {'; '.join(draft)}"
     counts = {

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from winready.cluster.inventory import Inventory
+from winready.cluster.inventory import Inventory, is_simulated
 from winready.engine import events, journal
+from winready.engine.coverage import Coverage, cover
 from winready.engine.journal import NOT_JSON, Unreadable
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
@@ -58,6 +59,22 @@ class Record(msgspec.Struct, kw_only=True):
     windows_pods_started: int = 0
     selected: list[str] = []
     """What was to be verified, in the order of the run's own specification."""
+    not_judged: dict[str, str] = {}
+    """Windows nodes that the verdict says nothing about, and why."""
+    linux_not_judged: dict[str, str] = {}
+    """Linux nodes on which nothing of the run was, and why."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the cluster is a sandbox: by what its nodes say, or, of earlier versions, by who started it."""
+        return self.settings.get("sandbox") is True or (self.cluster is not None and is_simulated(self.cluster))
+
+    @property
+    def coverage(self) -> Coverage:
+        """Which nodes the verdict is about."""
+        if self.plan is None:
+            return cover(self.cluster, [], {}, [])
+        return cover(self.cluster, self.plan.windows_nodes, self.plan.nodes_left_out, self.plan.linux_nodes)
 
     def apply(self, event: events.AnyEvent) -> None:
         """Take in one more event."""
@@ -71,6 +88,7 @@ class Record(msgspec.Struct, kw_only=True):
                 self.cluster = event.inventory
             case events.PlanMade():
                 self.plan = event.plan
+                self.not_judged, self.linux_not_judged = self.coverage.not_judged, self.coverage.linux_not_judged
             case events.RequirementFinished():
                 self.requirements = [*self.requirements, event.result]
             case events.RuleJudged():

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from winready.cluster import directory
 from winready.engine import events
 from winready.report import record
 from winready.spec.loader import json_schema
@@ -28,7 +29,14 @@ def journal() -> dict[str, Any]:
     return _published(events.AnyEvent, "a line of winready's journal.jsonl", "RunStarted", events.SCHEMA)
 
 
-SCHEMAS = {"spec": specification, "run": run, "journal": journal}
+def active_directory() -> dict[str, Any]:
+    """Of the files that ``--active-directory`` takes."""
+    schema = msgspec.json.schema(directory.ActiveDirectory)
+    title = "a domain that winready may use"
+    return {"$schema": DIALECT, "$id": f"urn:{directory.SCHEMA.replace('/', ':')}", "title": title, **schema}
+
+
+SCHEMAS = {"spec": specification, "run": run, "journal": journal, "active-directory": active_directory}
 
 
 def _published(kind: Any, title: str, versioned: str, version: str) -> dict[str, Any]:

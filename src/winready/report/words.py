@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
+from winready.engine.coverage import why_not
 from winready.engine.events import UpstreamProgress
 from winready.engine.outcomes import RequirementResult, RuleResult
 from winready.engine.plan import Plan
@@ -13,6 +15,9 @@ from winready.report.record import Record
 
 MARKS = {"passed": "✓", "failed": "✗", "blocked": "■", "not-applicable": "-", "error": "!"}
 STYLES = {"passed": "green", "failed": "red", "blocked": "yellow", "not-applicable": "dim", "error": "magenta"}
+
+NAMED = 10
+"""Nodes of a reason that a line names; reports name them all."""
 
 
 def duration(seconds: float) -> str:
@@ -58,13 +63,34 @@ def _short(text: str, limit: int = 160) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def grouped(nodes: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Nodes by why they take no part."""
+    found: dict[str, list[str]] = {}
+    for name, why in nodes.items():
+        found.setdefault(why, []).append(name)
+    return list(found.items())
+
+
+def not_judged_lines(record: Record) -> list[str]:
+    """The nodes that a verdict says nothing about, a line for each reason."""
+    windows = [f"not judged: {', '.join(names)}: {why}" for why, names in grouped(record.not_judged)]
+    return windows + [f"not judged: {some(names)}: {why}" for why, names in grouped(record.linux_not_judged)]
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names of a list, and how many more there are."""
+    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+    return ", ".join([*names[:NAMED], *more])
+
+
 def cluster_lines(record: Record) -> list[str]:
     """The cluster, a line per node."""
     if record.cluster is None:
         return []
-    lines = [f"Kubernetes {record.cluster.version} at {record.cluster.server}"]
+    simulated = ", a simulated cluster (sandbox)" if record.simulated else ""
+    lines = [f"Kubernetes {record.cluster.version} at {record.cluster.server}{simulated}"]
     for node in record.cluster.nodes:
-        note = f"  not used: {node.unusable}" if node.unusable else ""
+        note = f"  not used: {why}" if (why := why_not(node)) else ""
         lines.append(f"  {node.name:<12} {node.os:<8} {node.build:<20} {node.runtime}{note}")
     return lines
 
@@ -83,6 +109,7 @@ def summary_lines(record: Record) -> list[tuple[str, str]]:
             lines.append(("dim", f"{rule.id}, which only a certificate needs: {rule.reason}"))
         elif rule.outcome != "passed":
             lines.append(_rule_line(rule))
+    lines += [("yellow", line) for line in not_judged_lines(record)]
     for left in record.leftovers:
         lines.append(("yellow", f"left behind on the cluster: {left}"))
     if record.exit_code == EXIT_INTERRUPTED:
@@ -144,7 +171,7 @@ def plan_lines(plan: Plan, scale: float) -> list[str]:
         f"Windows nodes judged: {', '.join(plan.windows_nodes) or 'none'}",
         f"Linux nodes beside them: {', '.join(plan.linux_nodes) or 'none'}",
     ]
-    lines += [f"left out: {name}: {why}" for name, why in plan.nodes_left_out.items()]
+    lines += [f"left out: {', '.join(names)}: {why}" for why, names in grouped(plan.nodes_left_out)]
     lines += ["", f"{'requirement':<50} {'action':<15} {'verifier':<9} {'takes':>12}  Windows pods"]
     for item in plan.requirements:
         takes = duration(item.expected_s) if item.action == "run" else ""

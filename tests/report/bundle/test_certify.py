@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import random
+import re
 import tarfile
 import zlib
 from collections.abc import Callable
@@ -35,6 +36,22 @@ PRODUCT = (
     "k8s@shop.example",
 )
 DNS = "core.network.dns-internal"
+THREE = samples.inventory(windows=3)
+SIMULATED = msgspec.structs.replace(samples.inventory(), simulated=True)
+NARROWED = msgspec.structs.replace(
+    THREE, nodes=[*THREE.nodes[:4], msgspec.structs.replace(THREE.nodes[4], left_out="not chosen by --node-selector")]
+)
+CORDONED = msgspec.structs.replace(
+    THREE, nodes=[*THREE.nodes[:4], msgspec.structs.replace(THREE.nodes[4], unusable="it is cordoned")]
+)
+THREE_LINUX = samples.inventory(linux=3)
+
+
+def without_linux(files: dict[str, bytes]) -> None:
+    """Hide from the claim what was not judged."""
+    claim = json.loads(files["certificate.json"])
+    del claim["linux_not_judged"]
+    files["certificate.json"] = json.dumps(claim, indent=2).encode() + b"\n"
 
 
 def certify(base: Path, *arguments: str) -> Result:
@@ -103,6 +120,12 @@ def test_the_same_run_gives_the_same_bytes(bundle: Path, keys: tuple[Path, Path]
         ({"outcomes": {DNS: "failed"}}, "the verdict is Fail"),
         ({"settings": {"sandbox": True}}, "sandbox"),
         ({"settings": {"time_scale": 25.0}}, "time scale of 25"),
+        ({"found": SIMULATED}, "it ran on the sandbox, a simulated cluster"),
+        (
+            {"found": samples.inventory(windows=3), "left_out": {"windows-3": "only 2 Windows nodes are judged"}},
+            "not all usable Windows nodes were judged, windows-3 were not",
+        ),
+        ({"found": NARROWED}, "not all usable Windows nodes were judged, windows-3 were not"),
         ({"digest": "sha256:" + "0" * 64}, "a modified specification"),
         ({"conformance": False}, "rule.linux-conformance is not shown"),
         (
@@ -192,7 +215,7 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
         ),
         (replace("journal.jsonl", b'"sha256:1"', b'"sha256:2"', 1), "rule.images is failed, not passed"),
         (replace("journal.jsonl", b'"os":"linux"', b'"os":"bsd"', 1), "rule.cluster-size is failed, not passed"),
-        (replace("journal.jsonl", b'"passed":420', b'"passed":4'), "rule.linux-conformance is blocked, not passed"),
+        (replace("journal.jsonl", b'"tests":["0', b'"tests":["g'), "rule.linux-conformance is blocked, not passed"),
         (replace("journal.jsonl", b'"level":"core"', b'"level":"advisory"'), "is not a requirement of level"),
         (replace("journal.jsonl", b'{"event":"run-finished"', b'{"event":"run-vanished"'), "journal cannot be read"),
         (drop("rule.images"), "rule.images has no outcome"),
@@ -209,6 +232,74 @@ def test_a_maker_who_puts_the_digests_right_is_still_found_out(
     checked = repacked(bundle, change)
     assert not checked.intact
     assert why in " ".join(checked.broken)
+
+
+def test_a_result_whose_tests_were_never_written_down_cannot_be_judged_again(bundle: Path) -> None:
+    files = archive.unpack(bundle.read_bytes())
+    tests = re.search(rb',"tests":\[[^]]*\],"strangers":\[\]', files["journal.jsonl"])
+    assert tests is not None
+    checked = repacked(bundle, replace("journal.jsonl", tests[0], b""))
+    assert any("older than the record of which conformance tests ran" in line for line in checked.cannot_tell)
+
+
+def test_a_node_that_nobody_could_use_is_named_in_the_certificate(tmp_path: Path) -> None:
+    samples.write_run(tmp_path, found=CORDONED)
+    result = certify(tmp_path, *PRODUCT)
+    assert result.exit_code == 0, result.output
+    files = archive.unpack((tmp_path / "b.tar.gz").read_bytes())
+    claim = json.loads(files["certificate.json"])
+    assert claim["verdict"] == "Pass (2 of 3 Windows nodes judged)"
+    assert claim["not_judged"] == {"windows-3": "it is cordoned"}
+    assert "not judged: windows-3: it is cordoned" in files["README.txt"].decode()
+    assert verify(tmp_path / "b.tar.gz").exit_code == 0
+
+
+def test_linux_nodes_beside_the_two_are_named_in_the_certificate_and_hinder_none(tmp_path: Path) -> None:
+    why = "2 Linux nodes are enough as the other side"
+    samples.write_run(tmp_path, found=THREE_LINUX, left_out={"linux-3": why})
+    result = certify(tmp_path, *PRODUCT)
+    assert result.exit_code == 0, result.output
+    files = archive.unpack((tmp_path / "b.tar.gz").read_bytes())
+    claim = json.loads(files["certificate.json"])
+    assert (claim["verdict"], claim.get("not_judged")) == ("Pass", None)
+    assert claim["linux_not_judged"] == {"linux-3": why}
+    assert f"not judged: linux-3: {why}" in files["README.txt"].decode()
+    assert "1 of the cluster's Linux nodes" in files["report.html"].decode().replace("&#39;", "'")
+    assert 'name="winready.linux-not-judged" value="linux-3"' in files["junit.xml"].decode()
+    assert verify(tmp_path / "b.tar.gz").exit_code == 0
+    hidden = repacked(tmp_path / "b.tar.gz", without_linux)
+    assert "certificate.json does not follow from the journal" in " ".join(hidden.broken)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (
+            b'"windows_nodes":["windows-1","windows-2"]',
+            b'"windows_nodes":["windows-1","windows-2","windows-3"]',
+            "gave",
+        ),
+        (
+            b'"windows_nodes":["windows-1","windows-2"]',
+            b'"windows_nodes":["windows-1","windows-2","windows-9"]',
+            "is no",
+        ),
+        (b'"coverage":"2 of 3 Windows nodes judged"', b'"coverage":""', "by the rules the verdict is Pass (2 of 3"),
+    ],
+)
+def test_a_node_cannot_be_said_to_be_judged_without_evidence_from_there(
+    tmp_path: Path, old: bytes, new: bytes, why: str
+) -> None:
+    samples.write_run(tmp_path, found=THREE, left_out={"windows-3": "only 2 Windows nodes are judged (--nodes)"})
+    certify(tmp_path, *PRODUCT, "--draft")
+    checked = repacked(tmp_path / "b.tar.gz", replace("journal.jsonl", old, new))
+    assert why in " ".join(checked.broken)
+
+
+def test_nodes_that_say_they_are_simulated_outweigh_a_record_that_denies_it(tmp_path: Path) -> None:
+    marked = [msgspec.structs.replace(node, labels={"sandbox.winready.io/simulated": "true"}) for node in THREE.nodes]
+    samples.write_run(tmp_path, found=msgspec.structs.replace(THREE, nodes=marked[:4], simulated=False))
+    assert "a simulated cluster" in certify(tmp_path, *PRODUCT).stderr
 
 
 def test_a_draft_cannot_be_passed_off_as_a_certificate(tmp_path: Path) -> None:

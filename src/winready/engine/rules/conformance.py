@@ -14,31 +14,72 @@ from xml.parsers import expat
 
 from winready.engine.outcomes import Judged
 from winready.engine.terms import Conformance
+from winready.spec.conformance_tests import conformance_tests, digest
+from winready.spec.versions import Version
 
 MARK = "[Conformance]"
 MOST_BYTES = 64 * 2**20
 LARGEST_ARCHIVE = 2**30
 MOST_MEMBERS = 50_000
-LEAST_TESTS = 300
-"""Every supported version of Kubernetes has more conformance tests than this; fewer are a selection."""
-FAILURES_NAMED = 3
+MOST_TESTS = 5_000
+"""No version of Kubernetes has a tenth of it."""
+LONGEST_NAME = 1_000
+"""Kubernetes' own stay below half of it."""
+NAMED, LONGEST_SHOWN = 3, 200
 
 
 class ConformanceError(ValueError):
     """The file cannot be used as a conformance result; the message says why."""
 
 
-def judge_conformance(given: Conformance | None) -> Judged:
-    """The outcome of the rule."""
+def judge_conformance(given: Conformance | None, version: str) -> Judged:
+    """The outcome of the rule for a cluster of this version: exactly the tests of its minor version ran and passed."""
     if given is None:
         return "blocked", "absent: no result of Linux conformance was given (--linux-conformance FILE)"
-    ran = given.passed + len(given.failed)
     if given.failed:
-        names = "; ".join(given.failed[:FAILURES_NAMED])
-        return "failed", f"{len(given.failed)} of {ran} conformance tests failed in {given.source}: {names}"
-    if ran < LEAST_TESTS:
-        return "blocked", f"{given.source} has only {ran} conformance tests, which is not the whole of them"
-    return "passed", f"all {ran} conformance tests passed in {given.source}"
+        names = "; ".join(given.failed[:NAMED])
+        total = given.passed + len(given.failed)
+        return "failed", f"{len(given.failed)} of {total} conformance tests failed in {given.source}: {names}"
+    if given.tests is None:
+        return "blocked", f"it is not known which tests {given.source} names; give it again (--linux-conformance FILE)"
+    known = conformance_tests()
+    minor = _minor(version)
+    if minor not in known:
+        span = f"1.{min(known)} to 1.{max(known)}"
+        return "blocked", f"this winready knows the conformance tests of Kubernetes {span}, not those of {version}"
+    ran, wanted = frozenset(given.tests), known[minor]
+    if lack := _misfit(given, ran, wanted, minor):
+        return "blocked", lack
+    return "passed", f"all {len(wanted)} conformance tests of Kubernetes 1.{minor} passed in {given.source}"
+
+
+def _misfit(given: Conformance, ran: frozenset[str], wanted: frozenset[str], minor: int) -> str:
+    """Why these are not the conformance tests of that version; empty when they are."""
+    known = conformance_tests()
+    if invented := len(ran - frozenset().union(*known.values())):
+        names = "; ".join(given.strangers[:NAMED])
+        return f"{invented} of {len(ran)} tests in {given.source} are none of Kubernetes' conformance tests: {names}"
+    if ran - wanted:
+        fits = [f"1.{other}" for other, tests in known.items() if ran <= tests]
+        of = f", it is one of {' or '.join(fits)}" if fits else ""
+        return (
+            f"{given.source} is no result of Kubernetes 1.{minor}, which does not have {len(ran - wanted)} of its "
+            f"{len(ran)} tests{of}; run the conformance tests of the cluster's own version"
+        )
+    if ran != wanted:
+        return (
+            f"{given.source} has {len(ran)} of the {len(wanted)} conformance tests of Kubernetes 1.{minor}, which is "
+            "not the whole of them"
+        )
+    return ""
+
+
+def _minor(version: str) -> int:
+    try:
+        found = Version.parse(version)
+    except ValueError:
+        return -1
+    return found.minor if found.major == 1 else -1
 
 
 def read_conformance(path: Path) -> Conformance:
@@ -61,9 +102,17 @@ def read_conformance(path: Path) -> Conformance:
             (passed.add if outcome else failed.setdefault)(name)
     if not passed and not failed:
         raise ConformanceError(f"names no test with {MARK} that was run")
+    if len(passed) + len(failed) > MOST_TESTS:
+        raise ConformanceError(f"names more than {MOST_TESTS} tests with {MARK}; no version of Kubernetes has so many")
+    ran = {digest(name): name for name in [*sorted(passed), *failed]}
+    known = frozenset().union(*conformance_tests().values())
     # A test that was repeated until it passed has failed.
     return Conformance(
-        source=path.name.encode(errors="replace").decode(), passed=len(passed - set(failed)), failed=list(failed)
+        source=path.name.encode(errors="replace").decode(),
+        passed=len(passed - set(failed)),
+        failed=list(failed),
+        tests=sorted(ran),
+        strangers=[name[:LONGEST_SHOWN] for each, name in ran.items() if each not in known][:NAMED],
     )
 
 
@@ -109,7 +158,7 @@ def _tests(document: bytes) -> list[tuple[str, bool]]:
 
     def end(tag: str) -> None:
         if tag == "testcase" and inside:
-            name = inside.pop().get("name") or ""
+            name = (inside.pop().get("name") or "")[:LONGEST_NAME]
             if MARK in name and "skipped" not in marks:
                 found.append((name, not marks & {"failure", "error"}))
 

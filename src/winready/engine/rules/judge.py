@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from winready.cluster.images import repository
+from winready.cluster.inventory import Inventory
 from winready.cluster.settings import AGNHOST, PAUSE
 from winready.engine.facts import Facts
 from winready.engine.outcomes import Judged, RequirementResult, RuleResult
 from winready.engine.rules.conformance import judge_conformance
 from winready.engine.terms import Terms
-from winready.spec.builds import load_builds
+from winready.spec.builds import Builds, load_builds
 from winready.spec.model import Rule, Specification
 from winready.spec.windows import build_number
 
 LEAST_NODES = 2
-WINDOWS_BUILDS = "rule.windows-builds"
+WINDOWS_BUILDS, LINUX_CONFORMANCE = "rule.windows-builds", "rule.linux-conformance"
 NAMED = 5
 """Examples in a reason; more would hide it."""
 Judge = Callable[[Facts, Terms, Sequence[RequirementResult]], Judged]
@@ -56,21 +57,41 @@ def _windows_builds(facts: Facts, terms: Terms, results: Sequence[RequirementRes
         others = [name for name, each in known.lists.items() if all(node.build in each.builds for node in outside)]
         hint = f"; --windows-builds {others[0]} allows it" if others else ""
         return "failed", f"{nodes}, which is outside {words}{hint}"
-    liars = sorted(
+    if untrue := _builds_in_dispute(facts, known) or _newer_containers(results, known):
+        return "failed", "; ".join(untrue[:NAMED])
+    found = sorted({known.name(node.build) for node in facts.windows_nodes})
+    asked = {said.node for said in facts.sights.answers if said.host}
+    proof = "as every node itself says" if asked >= set(facts.judged_nodes) else "as the API says"
+    return "passed", f"{', '.join(found)}, {proof}: in {words}"
+
+
+def _builds_in_dispute(facts: Facts, known: Builds) -> list[str]:
+    """What a node's label says, its kubelet reports and the host itself answers must be one and the same build."""
+    hosts = {said.node: said.build for said in facts.sights.answers if said.host and build_number(said.build)}
+    found = []
+    for node in facts.windows_nodes:
+        label = f"node {node.name} is labelled {known.name(node.build)}"
+        if node.kernel_build and node.kernel_build != node.build:
+            found.append(f"{label}, its kubelet reports {known.name(node.kernel_build)}")
+        elif (host := hosts.get(node.name, node.build)) != node.build:
+            found.append(
+                f"{label} and is {known.name(host)}, as the host itself says; correct the label or the kubelet"
+            )
+    return found
+
+
+def _newer_containers(results: Sequence[RequirementResult], known: Builds) -> list[str]:
+    """A host runs containers of its own build or of an older one, never of a newer one."""
+    return sorted(
         {
             f"node {pod.node} says it runs {known.name(pod.node_build)}, a container there is {known.name(pod.build)}"
             for result in results
             for pod in result.evidence.pods
-            # A host runs containers of its own build or of an older one, never of a newer one.
             if pod.os == "windows"
             and pod.build
             and (build_number(pod.build) or 0) > (build_number(pod.node_build) or 0)
         }
     )
-    if liars:
-        return "failed", "; ".join(liars[:NAMED])
-    found = sorted({known.name(node.build) for node in facts.windows_nodes})
-    return "passed", f"{', '.join(found)}: in {words}"
 
 
 def _images(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
@@ -141,7 +162,10 @@ def _cluster_size(facts: Facts, terms: Terms, results: Sequence[RequirementResul
     inventory = facts.inventory
     if inventory is None:
         return "error", "the cluster could not be looked at"
-    counts = {os: len(inventory.usable(os)) for os in ("linux", "windows")}
+    if disputed := _systems_in_dispute(facts, inventory):
+        return "failed", f"nodes cannot be counted: {'; '.join(disputed[:NAMED])}"
+    # What the operator does not want judged is still a part of the cluster.
+    counts = {os: sum(n.os == os and not n.unusable for n in inventory.nodes) for os in ("linux", "windows")}
     found = f"{counts['linux']} usable Linux and {counts['windows']} usable Windows nodes"
     if min(counts.values()) >= LEAST_NODES:
         return "passed", found
@@ -150,8 +174,19 @@ def _cluster_size(facts: Facts, terms: Terms, results: Sequence[RequirementResul
     return "failed", f"not qualified: {found}, where {LEAST_NODES} of each are needed{detail}"
 
 
+def _systems_in_dispute(facts: Facts, inventory: Inventory) -> list[str]:
+    """Nodes of which the API says two things, or another thing than a container there says of itself."""
+    found = [f"node {node.name}: {node.contradiction}" for node in inventory.nodes if node.contradiction]
+    found += [
+        f"node {said.node} counts as Linux, a Linux pod there answers {said.build!r} when asked for its system"
+        for said in facts.sights.answers
+        if said.os == "linux" and said.build != "Linux"
+    ]
+    return found
+
+
 def _linux_conformance(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
-    return judge_conformance(terms.conformance)
+    return judge_conformance(terms.conformance, facts.inventory.version if facts.inventory else "an unknown version")
 
 
 JUDGES: dict[str, Judge] = {
@@ -160,5 +195,5 @@ JUDGES: dict[str, Judge] = {
     "rule.pod-os": _pod_os,
     "rule.no-linux-passing": _no_linux_passing,
     "rule.cluster-size": _cluster_size,
-    "rule.linux-conformance": _linux_conformance,
+    LINUX_CONFORMANCE: _linux_conformance,
 }

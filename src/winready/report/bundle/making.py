@@ -18,13 +18,14 @@ from winready.report.bundle.archive import pack
 from winready.report.bundle.product import Product
 from winready.report.html import page
 from winready.report.record import Record
+from winready.report.words import grouped
 
 SCHEMA = "winready-bundle/1"
 SUMS, SIGNATURE, SIGNER = "SHA256SUMS", "SHA256SUMS.sig", "signer.pem"
 CERTIFICATE, PRODUCT, SPECIFICATION = "certificate.json", "product.yaml", "specification.yaml"
 
 
-class Certificate(msgspec.Struct, frozen=True, kw_only=True):
+class Certificate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the bundle claims; `winready verify` computes it again."""
 
     schema: str
@@ -41,6 +42,10 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     kubernetes: str
     windows_builds: list[str]
     product: Product
+    not_judged: dict[str, str] = {}
+    """Windows nodes that the claim says nothing about, and why."""
+    linux_not_judged: dict[str, str] = {}
+    """Linux nodes on which nothing of the run was, and why."""
 
 
 def make_bundle(
@@ -75,7 +80,8 @@ def contents(
 
 def certificate(run: Record, product: Product, not_shown: Sequence[str]) -> Certificate:
     """The claim."""
-    nodes = run.cluster.nodes if run.cluster else []
+    judged = run.coverage.judged
+    nodes = [node for node in run.cluster.nodes if node.name in judged] if run.cluster else []
     return Certificate(
         schema=SCHEMA,
         draft=bool(not_shown),
@@ -88,8 +94,10 @@ def certificate(run: Record, product: Product, not_shown: Sequence[str]) -> Cert
         spec_version=run.spec.get("version", ""),
         spec_digest=run.spec.get("digest", ""),
         kubernetes=run.cluster.version if run.cluster else "",
-        windows_builds=sorted({node.build for node in nodes if node.windows}),
+        windows_builds=sorted({node.build for node in nodes}),
         product=product,
+        not_judged=run.not_judged,
+        linux_not_judged=run.linux_not_judged,
     )
 
 
@@ -112,6 +120,8 @@ def _readme(claim: Certificate) -> str:
         f"run {claim.run_id} of {claim.started}, {claim.tool}",
         "",
     ]
+    for why, names in (*grouped(claim.not_judged), *grouped(claim.linux_not_judged)):
+        lines += [f"not judged: {', '.join(names)}: {why}", ""]
     if claim.draft:
         lines += ["DRAFT, NOT A CERTIFICATE:", *(f"- {reason}" for reason in claim.not_shown), ""]
     lines += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,12 +10,16 @@ from winready.engine import events
 from winready.engine.facts import Facts, gather
 from winready.engine.outcomes import RequirementResult, RuleResult, unproven
 from winready.engine.rules import JUDGES, judge_rules
-from winready.engine.rules.judge import WINDOWS_BUILDS
+from winready.engine.rules.judge import LINUX_CONFORMANCE, WINDOWS_BUILDS
 from winready.engine.selection import SelectionError, select
 from winready.engine.verdict import EXIT_INTERRUPTED, Verdict, judge
 from winready.report.record import Record
 from winready.spec.builds import load_builds
+from winready.spec.conformance_tests import conformance_tests
 from winready.spec.model import Specification
+from winready.spec.versions import Version
+
+NAMED = 5
 
 
 class JournalError(Exception):
@@ -62,8 +67,23 @@ def recompute(specification: Specification, happened: Sequence[events.AnyEvent])
         interrupted=last.verdict.exit_code == EXIT_INTERRUPTED,
         # Runs from before the terms were written down did not count what they left behind.
         leftovers=bool(leftovers) and facts.terms is not None,
+        # Nor did runs from before the choice of nodes was written down say what they had not judged.
+        coverage=facts.coverage if "nodes" in started.settings else "",
     )
+    _nodes(facts, judged, verdict)
     return Recomputed(verdict, again, cannot_tell)
+
+
+def _nodes(facts: Facts, results: Sequence[RequirementResult], verdict: Verdict) -> None:
+    """Which nodes were judged is what the evidence shows, not what a list says."""
+    usable = {node.name for node in facts.inventory.usable("windows")} if facts.inventory else set()
+    if strange := [name for name in facts.judged_nodes if name not in usable]:
+        raise JournalError(f"node {strange[0]} is said to be judged, and is no Windows node that could be used")
+    if verdict.verdict != "Pass" or verdict.scope != "complete" or any(each.verifier == "upstream" for each in results):
+        return
+    shown = {pod.node for each in results for pod in each.evidence.pods if pod.os == "windows" and pod.build}
+    if silent := [name for name in facts.judged_nodes if name not in shown]:
+        raise JournalError(f"node {silent[0]} is said to be judged, and no Windows container there gave evidence")
 
 
 def _results(specification: Specification, happened: Sequence[events.AnyEvent]) -> dict[str, RequirementResult]:
@@ -114,10 +134,27 @@ def _judged_again(
                 f"whether {rule.id} was judged right: the list of builds is of {facts.terms.builds_taken}, "
                 f"this winready has that of {allowed.taken}"
             )
+        elif rule.id == LINUX_CONFORMANCE and (why := _unknown_tests(facts)):
+            cannot_tell.append(f"whether {rule.id} was judged right: {why}")
         elif (by_id[rule.id].outcome, by_id[rule.id].waived_by) != (rule.outcome, rule.waived_by):
             again = by_id[rule.id]
             raise JournalError(f"by the facts in the journal {rule.id} is {again.outcome}, not {rule.outcome}")
     return len(told) - len(cannot_tell), cannot_tell
+
+
+def _unknown_tests(facts: Facts) -> str:
+    """Why nobody here can say whether the conformance tests are the right ones; empty when we can."""
+    given = facts.terms.conformance if facts.terms else None
+    if given is None:
+        return ""
+    if given.tests is None:
+        return "its journal is older than the record of which conformance tests ran"
+    version, known = facts.inventory.version if facts.inventory else "", conformance_tests()
+    with contextlib.suppress(ValueError):
+        found = Version.parse(version)
+        if found > Version(1, max(known)):
+            return f"this winready does not know the conformance tests of Kubernetes {found}"
+    return ""
 
 
 def refusals(run: Record, specification: Specification) -> list[str]:
@@ -127,8 +164,11 @@ def refusals(run: Record, specification: Specification) -> list[str]:
         reasons.append(f"the verdict is {run.verdict_text}")
     if run.scope != "complete":
         reasons.append(f"the run is partial: {run.verdict_text}")
-    if run.settings.get("sandbox"):
+    if run.simulated:
         reasons.append("it ran on the sandbox, a simulated cluster")
+    if skipped := run.coverage.skipped:
+        names = f"{', '.join(skipped[:NAMED])}{f' and {len(skipped) - NAMED} more' if len(skipped) > NAMED else ''}"
+        reasons.append(f"not all usable Windows nodes were judged, {names} were not (run with --nodes all)")
     scale = run.settings.get("time_scale", 1)
     if scale != 1:
         reasons.append(f"its waits were divided by a time scale of {scale:g}")

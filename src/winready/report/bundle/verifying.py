@@ -135,6 +135,9 @@ def _older(made: bytes, written: bytes) -> bytes:
     nothing = msgspec.json.decode(record.encode(Record()))
     fields = msgspec.json.decode(made)
     kept = {name: value for name, value in fields.items() if name in known or value != nothing[name]}
+    for name in ("cluster", "plan"):
+        if isinstance(kept.get(name), dict) and isinstance(written_part := msgspec.json.decode(known[name]), dict):
+            kept[name] = {key: value for key, value in kept[name].items() if key in written_part or value}
     return msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from winready.cluster.inventory import is_simulated
 from winready.engine import events, journal
 
 POLL_SECONDS = 0.2
@@ -60,7 +61,13 @@ def told(event: events.AnyEvent) -> dict[str, Any]:
             return {"event": "started", "run": event.run_id, "time": event.time, "tool": event.tool, "scale": scale}
         case events.InventoryTaken():
             nodes = [{"name": node.name, "os": node.os, "build": node.build} for node in event.inventory.nodes]
-            return {"event": "cluster", "version": event.inventory.version, "nodes": nodes, "at": event.at_s}
+            return {
+                "event": "cluster",
+                "version": event.inventory.version,
+                "nodes": nodes,
+                "simulated": is_simulated(event.inventory),
+                "at": event.at_s,
+            }
         case events.PlanMade():
             return {
                 "event": "plan",

@@ -46,6 +46,8 @@ def render(record: Record, *, draft: Sequence[str] = (), home: str = "", note: s
             counts=[(name, count) for name in ORDER if (count := _counts(record)[name])],
             problems=words.by_reason(record.requirements),
             suspect=words.suspect(record),
+            not_judged=words.grouped(record.not_judged),
+            linux_not_judged=words.grouped(record.linux_not_judged),
             categories=_categories(record.requirements),
             core=_core(record),
             windows=_windows(record),

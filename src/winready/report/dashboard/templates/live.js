@@ -65,7 +65,7 @@
         scale = event.scale || 1;
         break;
       case "cluster":
-        get("cluster").textContent = `Kubernetes ${event.version}: ${event.nodes.map((node) => `${node.name} (${node.os} ${node.build})`).join(", ")}`;
+        get("cluster").textContent = `Kubernetes ${event.version}${event.simulated ? ", a simulated cluster (sandbox)" : ""}: ${event.nodes.map((node) => `${node.name} (${node.os} ${node.build})`).join(", ")}`;
         break;
       case "plan":
         expected = event.expected / scale;
