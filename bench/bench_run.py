@@ -36,7 +36,8 @@ def critical_path() -> dict[str, float]:
     return {
         "pull the image, cold": mean(WINDOWS.pull_base) + image.size / WINDOWS.pull_bytes_per_second,
         "start a pod": mean(WINDOWS.sandbox) + mean(WINDOWS.container) + READINESS + command,
-        "hold three times": 3 * (TABLE.hold + 4 * command),
+        "hold twice": 2 * (TABLE.hold + 4 * command),
+        "observe": TABLE.observe + 4 * command,
         "service gone, twice": 2 * (sync + TABLE.tcp_connect + 2 * command),
         "service back, twice": 2 * sync,
         "settle": TABLE.settle_after_delete,

@@ -8,19 +8,12 @@ from pathlib import Path
 import pytest
 
 import winready_sandbox
-from winready.proof.expected.control_plane import CONTROL_PLANE
 from winready.proof.expected.model import HARMLESS, Expectation, ids
-from winready.proof.expected.network import NETWORK
-from winready.proof.expected.nodes import NODES
-from winready.proof.expected.table import expected
-from winready.proof.expected.volumes import VOLUMES
+from winready.proof.expected.table import PARTS, expected
 from winready.spec.loader import load_standard
-from winready_sandbox.faults.control_plane import CONTROL_PLANE_FAULTS
 from winready_sandbox.faults.model import Fault
-from winready_sandbox.faults.network import NETWORK_FAULTS
-from winready_sandbox.faults.nodes import NODE_FAULTS
 from winready_sandbox.faults.table import FAULTS
-from winready_sandbox.faults.volumes import VOLUME_FAULTS
+from winready_sandbox.faults.table import PARTS as FAULTS_OF_PARTS
 
 STANDARD = load_standard()
 REQUIREMENTS = {item.id for item in STANDARD.requirements}
@@ -29,23 +22,19 @@ CORE = {item.id for item in STANDARD.requirements if STANDARD.level(item) == "co
 EXPECTED = {name: expected(name) for name in FAULTS}
 
 
-@pytest.mark.parametrize(
-    ("table", "faults"),
-    [
-        (NETWORK, NETWORK_FAULTS),
-        (NODES, NODE_FAULTS),
-        (VOLUMES, VOLUME_FAULTS),
-        (CONTROL_PLANE, CONTROL_PLANE_FAULTS),
-    ],
-)
-def test_each_fault_has_one_expectation_in_the_table_of_its_part(
-    table: dict[str, Expectation], faults: Sequence[Fault]
-) -> None:
+def test_expectations_are_cut_along_the_same_parts_as_faults() -> None:
+    assert list(PARTS) == list(FAULTS_OF_PARTS)
+
+
+@pytest.mark.parametrize("part", FAULTS_OF_PARTS)
+def test_each_fault_has_one_expectation_in_the_table_of_its_part(part: str) -> None:
+    table: dict[str, Expectation] = PARTS[part]
+    faults: Sequence[Fault] = FAULTS_OF_PARTS[part]
     assert list(table) == [fault.name for fault in faults]
 
 
 def test_no_fault_stands_in_two_tables() -> None:
-    assert [*NETWORK, *NODES, *VOLUMES, *CONTROL_PLANE] == list(FAULTS)
+    assert [name for table in PARTS.values() for name in table] == list(FAULTS)
 
 
 def test_expectations_name_what_the_standard_knows_and_never_the_same_twice() -> None:
@@ -59,6 +48,18 @@ def test_every_requirement_and_rule_is_failed_by_a_fault_and_core_ones_by_two() 
     for item in REQUIREMENTS | RULES:
         least = 2 if item in CORE else 1
         assert sum(item in expectation.requirements for expectation in EXPECTED.values()) >= least, item
+
+
+def test_every_requirement_of_an_extension_has_a_fault_that_concerns_its_category_alone() -> None:
+    category = {item.id: item.category for item in STANDARD.requirements}
+    alone: set[str] = set()
+    for expectation in EXPECTED.values():
+        declared = {*expectation.requirements}
+        if len({category.get(name, name) for name in declared}) == 1:
+            alone |= declared
+    # Whoever watches a reboot sees a node that does not come back from it, too.
+    assert REQUIREMENTS - CORE - alone == {*ids("P7")}
+    assert any({*expectation.requirements} == {*ids("S6 P7")} for expectation in EXPECTED.values())
 
 
 def test_there_are_faults_that_nobody_may_take_for_a_finding() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from winready.checks.registry import load_checks
 from winready.engine.selection import Selection, select
-from winready.proof.expected.model import Expectation
-from winready.proof.expected.table import HEALTHY, expected
+from winready.proof.expected.model import HARMLESS, Expectation
+from winready.proof.expected.table import expected
+from winready.proof.furnishing import on_request
+from winready.proof.healthy.model import Variant
+from winready.proof.healthy.table import VARIANTS, variant
 from winready.spec.loader import load_standard
 from winready_sandbox.faults.table import FAULTS, find
 
@@ -19,14 +22,22 @@ LONG = 300.0
 class Trial(NamedTuple):
     """A run that is to prove something."""
 
-    fault: str
+    name: str
+    """Of the fault, or of the sound cluster."""
     selection: Selection
+    sound: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Cluster seconds of all that runs in it, one after the other: a measure of the work."""
+        checks = load_checks()
+        return sum(checks[item.id].expected_s for item in select(load_standard(), self.selection) if item.id in checks)
 
 
 def choose(categories: Sequence[str], names: Sequence[str], thorough: bool) -> list[Trial]:
-    """A trial with each fault of these names; without names, one on a healthy cluster and one with every fault."""
+    """A trial with each fault of these names; without names, one with every fault."""
     standard = load_standard()
-    selected = {item.id for item in select(standard, Selection(categories=list(categories)))}
+    selected = {item.id for item in select(standard, _everything(categories))}
     verified = selected & set(load_checks())
     if names or not categories:
         verified |= {rule.id for rule in standard.rules}
@@ -35,17 +46,74 @@ def choose(categories: Sequence[str], names: Sequence[str], thorough: bool) -> l
         if not _concerns(expected(fault), verified):
             raise ValueError(f"no check of the selected categories verifies what {fault} concerns")
     if not names:
-        faults = [HEALTHY, *(fault for fault in FAULTS if _concerns(expected(fault), verified))]
-    return [Trial(fault, selection(fault, categories, thorough)) for fault in faults]
+        faults = [fault for fault in FAULTS if _concerns(expected(fault), verified)]
+    return [Trial(fault, _with_fault(fault, verified, categories, thorough)) for fault in faults]
 
 
-def selection(fault: str, categories: Sequence[str], thorough: bool) -> Selection:
-    """What runs with a fault: what takes minutes only where it is at stake."""
-    if fault == HEALTHY or thorough:
-        return Selection(categories=list(categories))
+def choose_sound(categories: Sequence[str], names: Sequence[str], thorough: bool) -> list[Trial]:
+    """A trial on each sound cluster of these names; without names, on every one."""
+    chosen = [variant(name) for name in names] or [
+        each
+        for each in VARIANTS.values()
+        # A cluster that refuses something proves nothing in a category that it refuses nothing of.
+        if not each.blocked or not categories
+    ]
+    return [Trial(each.name, _on_sound(each, categories, thorough), sound=True) for each in chosen]
+
+
+def _with_fault(fault: str, verified: set[str], categories: Sequence[str], thorough: bool) -> Selection:
+    """What runs with a fault: the core, and those extensions that it concerns."""
+    if thorough:
+        return _everything(categories)
+    expectation = expected(fault)
+    at_stake = [name for name in expectation.at_stake if name in verified]
+    if find(fault).after_reboot:
+        # Nodes are rebooted last: whatever runs before sees the cluster of `(healthy)`.
+        return Selection(requirements=at_stake)
+    skipped = _long_beside(at_stake)
+    if categories:
+        return Selection(categories=list(categories), skip=skipped)
+    standard = load_standard()
+    extensions = {item.id: item.category for item in standard.requirements if standard.level(item) != "core"}
+    blocked = [name for name in expectation.blocked if name in verified & load_checks().keys()]
+    concerned = at_stake or blocked
+    if concerned and extensions.keys() >= set(concerned):
+        # Such a fault breaks what no core requirement uses, or what those do that it makes impossible to judge. Its
+        # cluster is the one of `(healthy)` to all others, and dozens of trials would show the same once more.
+        near = sorted({extensions[name] for name in concerned})
+        return Selection(categories=near, requirements=blocked, skip=skipped)
+    if expectation == HARMLESS:
+        return _everything(skip=skipped)
+    core = [category.name for category in standard.document.categories if category.level == "core"]
+    return Selection(categories=core, requirements=[name for name in at_stake if name in extensions], skip=skipped)
+
+
+def _on_sound(this: Variant, categories: Sequence[str], thorough: bool) -> Selection:
+    """What runs on a sound cluster: the core; where it says so, everything."""
+    skipped = [] if thorough else _long_beside(this.at_stake)
+    if categories:
+        return Selection(categories=list(categories), skip=skipped)
+    # What is blocked by a refusal is listed for the core alone.
+    if this.blocked or not (this.whole or thorough):
+        return Selection(skip=skipped)
+    if not this.plan and not thorough:
+        # The sandbox as it comes up is like most clusters, which have one IP family, for instance.
+        skipped += on_request(load_standard())
+    return _everything(skip=skipped)
+
+
+def _everything(categories: Sequence[str] = (), skip: Sequence[str] = ()) -> Selection:
+    """All of these categories, or all that has a check."""
+    if categories:
+        return Selection(categories=list(categories), skip=list(skip))
+    unchecked = [item.id for item in load_standard().requirements if item.id not in load_checks()]
+    return Selection(profile="full", skip=[*skip, *unchecked])
+
+
+def _long_beside(at_stake: Collection[str]) -> list[str]:
+    """What takes minutes and is not at stake."""
     long = [name for name, check in load_checks().items() if check.expected_s + check.expected_s_per_node >= LONG]
-    at_stake = expected(fault).requirements
-    return Selection(categories=list(categories), skip=[name for name in long if name not in at_stake])
+    return [name for name in long if name not in at_stake]
 
 
 def _concerns(expectation: Expectation, verified: set[str]) -> bool:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable
-from pathlib import Path
-from xml.etree import ElementTree
+from collections.abc import Collection
 
-from winready.engine.rules.conformance import LEAST_TESTS, read_conformance
 from winready.engine.terms import Conformance
+from winready.spec.conformance_tests import conformance_tests
 
 
-def conformance_result(failed: Iterable[str]) -> Conformance:
-    """All tests passed but these; written, and read as ``--linux-conformance`` reads it."""
-    suite = ElementTree.Element("testsuite", name="Kubernetes e2e suite")
-    for number in range(LEAST_TESTS):
-        ElementTree.SubElement(suite, "testcase", name=f"[It] a test that passed, number {number} [Conformance]")
-    for name in failed:
-        case = ElementTree.SubElement(suite, "testcase", name=f"[It] {name}")
-        ElementTree.SubElement(case, "failure", type="failed")
-    with tempfile.TemporaryDirectory(prefix="winready-proof-") as folder:
-        path = Path(folder) / "junit_01.xml"
-        ElementTree.ElementTree(suite).write(path)
-        return read_conformance(path)
+def conformance_result(failed: Collection[str], minor: int) -> Conformance:
+    """All tests of this minor version ran, and all but these passed; what ``--linux-conformance`` would have read."""
+    tests = conformance_tests()[minor]
+    return Conformance(source="junit_01.xml", passed=len(tests) - len(failed), failed=list(failed), tests=sorted(tests))

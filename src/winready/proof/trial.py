@@ -1,4 +1,4 @@
-"""One trial: a run against a sandbox with one fault, judged by what is expected of it.
+"""One trial: runs against a sandbox with one fault, or against one that is sound in its own way.
 
 Sandbox and run share one process and one event loop, whose time is virtual: nothing depends on how busy the machine is,
 and waiting costs nothing.
@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from contextlib import aclosing
+import random
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 
 from winready.cluster.client import Client
 from winready.cluster.kubeconfig import Target
-from winready.cluster.settings import Settings
+from winready.cluster.rights import manifest
+from winready.cluster.settings import Settings, parse_toleration
 from winready.engine.options import Options
 from winready.engine.run import Run
 from winready.engine.selection import Selection
 from winready.engine.terms import Terms
+from winready.proof.choosing import Trial
 from winready.proof.conformance import conformance_result
-from winready.proof.expected.table import HEALTHY, expected
-from winready.proof.judgement import Proof, judge
+from winready.proof.expected.table import expected
+from winready.proof.furnishing import furnished, own_domain
+from winready.proof.healthy.model import Scene, Variant
+from winready.proof.healthy.table import PLAIN, variant
+from winready.proof.judgement import Proof, Soundness, judge, judge_sound
 from winready.report.folders import new_run_id
 from winready.report.record import Record
 from winready.spec.loader import load_standard
-from winready_sandbox.api.identity import ADMIN
+from winready_sandbox.api.identity import ADMIN, AUTHENTICATED, User
 from winready_sandbox.plan import Plan
 from winready_sandbox.up import Sandbox
 from winready_sandbox.virtual_time import VirtualTimeLoop
@@ -31,35 +38,84 @@ from winready_sandbox.wire import WireConnector
 
 PARALLEL = 32
 """Requirements at a time: waiting together costs nothing."""
+OPERATOR = User("operator", (AUTHENTICATED,))
+"""Who has no rights but those that a run needs."""
 
 
-def hold_trial(fault: str, selection: Selection) -> Proof:
-    """Run the selected checks against a fresh sandbox with the fault of that name, or against a healthy one."""
+def hold_trial(trial: Trial) -> Proof | Soundness:
+    """Run the selected checks against a fresh sandbox, and judge what came of it."""
+    # The same trial comes to the same end each time, so that what is seen once can be looked at again.
+    random.seed(trial.name)
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        node, record = runner.run(_run(fault, selection))
+        proof = runner.run(_hold(trial))
     gc.collect()
-    return judge(fault, expected(fault), node, record)
+    return proof
 
 
-async def _run(fault: str, selection: Selection) -> tuple[str, Record]:
+async def _hold(trial: Trial) -> Proof | Soundness:
+    if trial.sound:
+        this = variant(trial.name)
+        async with _scene(this, trial.selection) as scene:
+            around = asyncio.create_task(this.during(scene), name=this.name)
+            try:
+                records = await asyncio.gather(*(_run(scene, this, trial.selection) for _ in range(this.runs)))
+            finally:
+                around.cancel()
+                (ended,) = await asyncio.gather(around, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
+        return judge_sound(this, records)
+    expectation = expected(trial.name)
+    async with _scene(PLAIN, trial.selection) as scene:
+        # As clusters break: after they came up in good health.
+        broken = await scene.sandbox.break_fault(trial.name)
+        record = await _run(scene, PLAIN, trial.selection, expectation.conformance)
+    return judge(trial.name, expectation, broken[0].node if broken else "", record)
+
+
+@asynccontextmanager
+async def _scene(this: Variant, selection: Selection) -> AsyncIterator[Scene]:
+    async with Sandbox(Plan(name="proof", **furnished(load_standard(), selection) | this.plan)) as sandbox:
+        if not await sandbox.settled():
+            raise RuntimeError(f"the cluster of {this.name} did not come up")
+        scene = Scene(sandbox)
+        await this.prepare(scene)
+        yield scene
+
+
+async def _run(scene: Scene, this: Variant, selection: Selection, failed: tuple[str, ...] = ()) -> Record:
+    settings = Settings(
+        run_id=new_run_id(),
+        tolerations=tuple(parse_toleration(text) for text in this.tolerate),
+        active_directory=own_domain(vars(scene.sandbox.plan)),
+    )
     options = Options(
-        settings=Settings(run_id=new_run_id()),
+        settings=settings,
         selection=selection,
         allow_disruptive=True,
-        terms=Terms(conformance=conformance_result(expected(fault).conformance)),
+        nodes=None,
+        terms=Terms(
+            windows_builds=this.windows_builds,
+            waived=list(this.waived),
+            conformance=conformance_result(failed, scene.sandbox.plan.minor),
+        ),
         parallel=PARALLEL,
     )
     record = Record()
-    async with Sandbox(Plan(name="proof")) as sandbox:
-        plane = sandbox.embedded
-        # As clusters break: after they came up in good health.
-        await sandbox.settled()
-        broken = [] if fault == HEALTHY else await sandbox.break_fault(fault)
-        target = Target(plane.url, token=plane.token(ADMIN))
-        async with (
-            Client.connect(target, WireConnector(plane.inside)) as client,
-            aclosing(Run(client, load_standard(), options).stream()) as events,
-        ):
-            async for event in events:
-                record.apply(event)
-    return broken[0].node if broken else "", record
+    plane = scene.sandbox.embedded
+    user = _operator(scene) if this.least_rights else ADMIN
+    async with (
+        Client.connect(Target(plane.url, token=plane.token(user)), WireConnector(plane.inside)) as client,
+        aclosing(Run(client, load_standard(), options).stream()) as events,
+    ):
+        async for event in events:
+            record.apply(event)
+    return record
+
+
+def _operator(scene: Scene) -> User:
+    """Somebody with the rights that ``winready rbac`` prints."""
+    directory = own_domain(vars(scene.sandbox.plan))
+    for obj in manifest("winready", "winready", OPERATOR.name, directory=directory):
+        scene.api.create(f"{obj['kind'].lower()}s", obj)
+    return OPERATOR

@@ -13,23 +13,25 @@ from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 
 from winready.proof.choosing import Trial
-from winready.proof.judgement import Proof
+from winready.proof.judgement import Proof, Soundness
 
 PRELOADED = ["winready.proof.trial", "winready_sandbox.programs.catalogue"]
 """What every worker needs: loaded once, before they part."""
 GARBAGE = 50_000
-SAFE_PATH = "PYTHONSAFEPATH"
+SURROUNDINGS = {"PYTHONSAFEPATH": "1", "PYTHONHASHSEED": "0"}
+"""Python's helpers start with ``python -c``, which would import whatever file lies where the user stands; and with an
+order of sets that is another each time, and what happens at one moment in another order."""
 
 
-def hold_trials(trials: Sequence[Trial], parallel: int | None) -> Iterator[Proof]:
+def hold_trials(trials: Sequence[Trial], parallel: int | None) -> Iterator[Proof | Soundness]:
     """Each proof as soon as it is done; those that take long begin first, so that none is left over at the end."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    with _nothing_from_this_folder():
+    with _same_surroundings():
         forkserver.ensure_running()
     with ProcessPoolExecutor(min(parallel or _processors(), len(trials)), context, _prepare) as pool:
         try:
-            ordered = sorted(trials, key=lambda trial: len(trial.selection.skip))
+            ordered = sorted(trials, key=lambda trial: trial.seconds, reverse=True)
             for future in as_completed([pool.submit(_hold, trial) for trial in ordered]):
                 yield future.result()
         finally:
@@ -37,17 +39,18 @@ def hold_trials(trials: Sequence[Trial], parallel: int | None) -> Iterator[Proof
 
 
 @contextmanager
-def _nothing_from_this_folder() -> Iterator[None]:
-    """Python's helpers start with ``python -c``, which would import whatever file lies where the user stands."""
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
+def _same_surroundings() -> Iterator[None]:
+    """What is started meanwhile finds the same surroundings each time."""
+    before = {name: os.environ.get(name) for name in SURROUNDINGS}
+    os.environ.update(SURROUNDINGS)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _prepare() -> None:
@@ -64,11 +67,11 @@ def _end_with(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-def _hold(trial: Trial) -> Proof:
+def _hold(trial: Trial) -> Proof | Soundness:
     # Here and not above: the process that only waits for workers needs no cluster.
     from winready.proof.trial import hold_trial
 
-    return hold_trial(*trial)
+    return hold_trial(trial)
 
 
 def _processors() -> int:

@@ -14,6 +14,11 @@ CONTROL_PLANE = {
     "scheduler.overcommits-windows": Expectation("H2"),
     "controllers.replicas-lost": Expectation("C1", blocks="S6"),
     "controllers.endpoints-frozen": Expectation(
-        "N1 N2 N8 N9 C2 C3", blocks="N3 N4 N10 N11 N12 N13 C1 S6 P7 X1 X2 X3 X4 X5 W3"
+        "N1 N2 N8 N9 C2 C3 W3 X1 X3 X5", blocks="N3 N4 N10 N11 N12 N13 C1 S6 P7 X2 X4"
     ),
+    "scheduler.counts-no-memory": Expectation("H2"),
+    "scheduler.counts-no-cpu": Expectation("H2"),
+    "scheduler.counts-pods-alone": Expectation("H2"),
+    "scheduler.places-later": Expectation("H2"),
+    "controllers.endpoints-lag": Expectation("C1"),
 }

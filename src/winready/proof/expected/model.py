@@ -20,6 +20,8 @@ class Expectation:
     """Those that must fail."""
     blocks: str = ""
     """Those that the fault makes impossible to judge."""
+    survived_by: str = ""
+    """Those that must pass although they are long observations, which trials of other faults leave out."""
     conformance: tuple[str, ...] = ()
     """Kubernetes' own conformance tests that such a cluster fails: winready imports their result, it runs none."""
 
@@ -27,6 +29,11 @@ class Expectation:
     def requirements(self) -> list[str]:
         """The ids of those that must notice."""
         return ids(self.noticed_by)
+
+    @property
+    def at_stake(self) -> list[str]:
+        """The ids of those that a trial is about."""
+        return ids(f"{self.noticed_by} {self.survived_by}")
 
     @property
     def blocked(self) -> list[str]:
