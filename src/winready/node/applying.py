@@ -1,0 +1,230 @@
+"""Objects on the cluster that are ours: put there by server-side apply, compared, and removed, no others touched."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+from winready.cluster.client import Client, Object
+from winready.cluster.errors import ApiError, ClusterError, ConfigError, Conflict, NotFound
+from winready.cluster.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PODS,
+    SERVICE_ACCOUNTS,
+    STATEFUL_SETS,
+    Resource,
+)
+from winready.node.addons import LABELS, NAMESPACE, manifest
+from winready.node.policy import GROUP
+
+MANAGER = "winready-node"
+POLICIES = Resource(f"{GROUP}/v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False)
+BINDINGS = Resource(
+    f"{GROUP}/v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
+)
+KINDS = {
+    resource.kind: resource
+    for resource in (
+        BINDINGS,
+        POLICIES,
+        DAEMON_SETS,
+        CONFIG_MAPS,
+        CLUSTER_ROLE_BINDINGS,
+        CLUSTER_ROLES,
+        SERVICE_ACCOUNTS,
+        NAMESPACES,
+    )
+}
+"""Every kind of object that is ever ours, in the order in which they can go."""
+SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid")
+PATIENCE, PAUSE = 120.0, 0.5
+EVERYWHERE = ("kube-root-ca.crt", "default")
+"""Names of what Kubernetes itself puts into every namespace."""
+Change = Literal["created", "changed", "unchanged", "removed", "kept"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What an apply would do, or did, to one object."""
+
+    change: Change
+    title: str
+    """``DaemonSet winready-node/flannel``."""
+    lines: tuple[str, ...] = ()
+    """How it differs, as ``diff -u`` shows it; of a namespace that is kept, what keeps it."""
+
+
+def title(obj: Object) -> str:
+    """An object as people call it."""
+    metadata = obj["metadata"]
+    space = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+    return f"{obj['kind']} {space}{metadata['name']}"
+
+
+async def apply(client: Client, wanted: list[Object], *, force: bool = False) -> list[Difference]:
+    """Make the cluster have these objects and no other ones of ours; an object that fits is not written."""
+    # All are tried out first: what is refused is refused before anything has changed.
+    await differences(client, wanted, force=force)
+    done = []
+    for obj in wanted:
+        before = await _find(client, obj)
+        after = await _patch(client, obj, force=force)
+        change: Change = "created"
+        if before is not None:
+            # Versions also rise when a controller writes the status meanwhile.
+            change = "unchanged" if _said(before) == _said(after) else "changed"
+        done.append(Difference(change, title(obj)))
+    for obj in await surplus(client, wanted):
+        await _delete(client, obj)
+        done.append(Difference("removed", title(obj)))
+    return done
+
+
+async def differences(client: Client, wanted: list[Object], *, force: bool = False) -> list[Difference]:
+    """What an apply would change, asked of the API server itself; nothing is changed."""
+    found = []
+    absent: set[str] = set()
+    for obj in wanted:
+        before = await _find(client, obj)
+        if obj["metadata"].get("namespace") in absent:
+            # Nothing can be tried out in a namespace that is not there yet.
+            found.append(Difference("created", title(obj), _diff({}, obj)))
+            continue
+        after = await _patch(client, obj, force=force, dry_run=True)
+        if before is None:
+            absent |= {obj["metadata"]["name"]} if obj["kind"] == "Namespace" else set()
+            found.append(Difference("created", title(obj), _diff({}, obj)))
+        else:
+            lines = _diff(_said(before), _said(after))
+            found.append(Difference("changed" if lines else "unchanged", title(obj), lines))
+    found += [Difference("removed", title(obj), _diff(_said(obj), {})) for obj in await surplus(client, wanted)]
+    return found
+
+
+async def delete(client: Client, *, patience: float = PATIENCE) -> list[Difference]:
+    """Remove everything that is ours and wait until it is gone; the namespace stays when others use it, too."""
+    done, kept = [], set()
+    for obj in await surplus(client, []):
+        if obj["kind"] == "Namespace" and (others := await _foreign(client)):
+            done.append(Difference("kept", title(obj), tuple(others)))
+            kept.add(title(obj))
+            continue
+        await _delete(client, obj)
+        done.append(Difference("removed", title(obj)))
+    loop = asyncio.get_running_loop()
+    end = loop.time() + patience
+    while left := [title(obj) for obj in await surplus(client, []) if title(obj) not in kept]:
+        if loop.time() >= end:
+            raise ClusterError(f"{left[0]} is still going after {patience:g} s", "look at what its finalizers wait for")
+        await asyncio.sleep(PAUSE)
+    return done
+
+
+async def _foreign(client: Client) -> list[str]:
+    """What others keep in our namespace."""
+    found = []
+    for resource in (CONFIG_MAPS, SERVICE_ACCOUNTS, DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS, PODS):
+        for item in await client.list(resource, NAMESPACE):
+            name, owners = item["metadata"]["name"], item["metadata"].get("ownerReferences")
+            if name not in EVERYWHERE and not owners and not _ours(item):
+                found.append(title(item))
+    return found
+
+
+async def surplus(client: Client, wanted: list[Object]) -> list[Object]:
+    """Objects of ours on the cluster that are not among these, in the order in which they can go."""
+    keep = {title(obj) for obj in wanted}
+    labels = ",".join(f"{key}={value}" for key, value in LABELS.items())
+    found = []
+    for resource in KINDS.values():
+        try:
+            items = await client.list(resource, NAMESPACE if resource.namespaced else None, labels=labels)
+        except NotFound:
+            # Older API servers have no such policies.
+            continue
+        found += [item for item in items if _ours(item) and title(item) not in keep]
+    return found
+
+
+def _ours(obj: Object) -> bool:
+    """Labels can be copied; who applied an object is written by the API server."""
+    return any(
+        entry.get("manager") == MANAGER and entry.get("operation") == "Apply"
+        for entry in obj["metadata"].get("managedFields") or []
+    )
+
+
+async def check_alone(client: Client, wanted: list[Object]) -> None:
+    """Refuse where somebody else brings the same to Windows nodes: two service proxies undo each other's work."""
+    kinds = {obj["metadata"]["name"] for obj in wanted if obj["kind"] == "DaemonSet"}
+    for daemon_set in await client.list(DAEMON_SETS):
+        metadata, pod = daemon_set["metadata"], daemon_set["spec"]["template"]["spec"]
+        if metadata["namespace"] == NAMESPACE or not _windows(pod):
+            continue
+        programs = " ".join([metadata["name"], *(item["image"] for item in pod["containers"])]).lower()
+        networks = ("flannel", "calico", "antrea", "cilium", "ovn")
+        rival = "kube-proxy" if "kube-proxy" in programs else next((n for n in networks if n in programs), "")
+        if rival and ("kube-proxy" if rival == "kube-proxy" else "flannel") in kinds:
+            what = "kube-proxy" if rival == "kube-proxy" else f"a pod network ({rival})"
+            raise ConfigError(
+                f"DaemonSet {metadata['namespace']}/{metadata['name']} brings {what} to Windows nodes already",
+                "remove that one first"
+                + ("" if rival == "kube-proxy" else ", or choose --cni none and --network-name"),
+            )
+
+
+def _windows(pod: Object) -> bool:
+    selector = pod.get("nodeSelector") or {}
+    if selector.get("kubernetes.io/os") == "windows" or (pod.get("os") or {}).get("name") == "windows":
+        return True
+    options = (pod.get("securityContext") or {}).get("windowsOptions") or {}
+    return bool(options.get("hostProcess"))
+
+
+async def _find(client: Client, obj: Object) -> Object | None:
+    return await client.find(KINDS[obj["kind"]], obj["metadata"]["name"], obj["metadata"].get("namespace"))
+
+
+async def _patch(client: Client, obj: Object, *, force: bool, dry_run: bool = False) -> Object:
+    metadata = obj["metadata"]
+    try:
+        return await client.patch(
+            KINDS[obj["kind"]], metadata["name"], obj, metadata.get("namespace"), kind="apply",
+            force=force, manager=MANAGER, dry_run=dry_run,
+        )  # fmt: skip
+    except Conflict as error:
+        others = "; ".join(str(cause.get("message")) for cause in error.causes[:3]) or error.message
+        raise ClusterError(
+            f"{title(obj)} was changed by somebody else: {others}", "--force takes these fields over"
+        ) from None
+    except ApiError as error:
+        # The same narrow class goes on: who calls tells rights from refusals.
+        error.message = f"{title(obj)}: {error.message}"
+        raise
+
+
+async def _delete(client: Client, obj: Object) -> None:
+    metadata = obj["metadata"]
+    await client.delete(KINDS[obj["kind"]], metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
+
+
+def _said(obj: Object) -> Object:
+    """An object without what the API server writes itself."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in SERVERS_OWN}
+    rest = {key: value for key, value in obj.items() if key not in ("metadata", "status")}
+    return {"apiVersion": rest.pop("apiVersion"), "kind": rest.pop("kind"), "metadata": metadata, **rest}
+
+
+def _diff(before: Object, after: Object) -> tuple[str, ...]:
+    if before == after:
+        return ()
+    old = manifest([before]).splitlines() if before else []
+    new = manifest([after]).splitlines() if after else []
+    return tuple(difflib.unified_diff(old, new, "on the cluster", "wanted", lineterm="", n=2))

@@ -1,0 +1,3 @@
+module winready.invalid/standin
+
+go 1.23
