@@ -87,6 +87,47 @@ def test_one_broken_node_of_three_fails_the_run_and_is_named(command_line: Comma
     assert [item["id"] for item in document(again.stdout)["requirements"]] == [failed["id"]]
 
 
+def test_what_was_not_judged_and_that_it_is_simulated_are_told_everywhere(
+    command_line: CommandLine, kubeconfig: str, tmp_path: Path
+) -> None:
+    where = ["--kubeconfig", kubeconfig]
+    chosen = ["--requirement", QUICK, "--nodes", "1"]
+    planned = command_line("plan", *where, *chosen).stdout
+    why = "only 1 Windows node is judged (--nodes)"
+    assert "Windows nodes judged: windows-1\n" in planned
+    assert f"left out: windows-2: {why}" in planned
+    folder = ["--report-dir", str(tmp_path)]
+    result = command_line("run", *where, *chosen, *folder, "--time-scale", SPEED)
+    verdict = "Pass (partial: 1 of 24 core requirements; 1 of 2 Windows nodes judged)"
+    assert result.returncode == 0, result.stdout
+    assert f"not judged: windows-2: {why}\n{verdict}\n" in result.stdout
+    assert ", a simulated cluster (sandbox)" in result.stdout.splitlines()[0]
+    (run_json,) = tmp_path.glob("*/run.json")
+    run = document(run_json.read_text())
+    assert (run["verdict_text"], run["not_judged"]) == (verdict, {"windows-2": why})
+    assert run["cluster"]["simulated"] is True
+    page = (run_json.parent / "report.html").read_text()
+    assert "Not judged" in page
+    assert "simulated cluster (sandbox)" in page
+    status = command_line("status", *folder)
+    assert status.stdout == f"{verdict}\n"
+    assert status.stderr == f"not judged: windows-2: {why}\nsimulated cluster (sandbox)\n"
+    history = command_line("history", *folder).stdout
+    assert f"{run['cluster']['server']} (sandbox)" in history
+    assert verdict in history
+    markdown = command_line("report", *folder, "--format", "markdown").stdout
+    assert f"- not judged: windows-2: {why}" in markdown
+    assert "on the sandbox (simulated)" in markdown
+    refused = command_line("certify", *folder, "--output", str(tmp_path / "b.tar.gz"))
+    assert refused.returncode == 1
+    assert "it ran on the sandbox, a simulated cluster" in refused.stderr
+    assert "not all usable Windows nodes were judged, windows-2 were not" in refused.stderr
+    # What is resumed is the same run: the same nodes, unless others are asked for.
+    for more, judged in (([], 1), (["--nodes", "all"], 2)):
+        resumed = command_line("run", *where, "--resume", run["run_id"], *more, *folder, "--dry-run", "-o", "json")
+        assert len(document(resumed.stdout)["windows_nodes"]) == judged
+
+
 def test_a_killed_run_loses_nothing_and_cleanup_finds_everything(
     command_line: CommandLine, kubeconfig: str, tmp_path: Path
 ) -> None:
@@ -145,6 +186,27 @@ def test_plan_and_dry_run_change_nothing(command_line: CommandLine, kubeconfig: 
     assert document(dry.stdout)["windows_nodes"] == ["windows-1", "windows-2"]
     assert list(tmp_path.iterdir()) == []
     assert left_behind(kubeconfig) == []
+
+
+@pytest.mark.parametrize(
+    ("older", "prefix", "count"),
+    [
+        ("hostProcess", "extend.hostprocess.", 7),
+        ("activeDirectory", "extend.activedirectory.", 4),
+        ("networkPolicy", "extend.networkpolicy.", 2),
+        ("serviceProxy", "extend.network.", 5),
+        ("Extend.ServiceProxy", "extend.network.", 5),
+        ("extend.serviceproxy", "extend.network.", 5),
+    ],
+)
+def test_older_names_of_extensions_select_what_they_did(
+    command_line: CommandLine, kubeconfig: str, older: str, prefix: str, count: int
+) -> None:
+    planned = command_line("plan", "--kubeconfig", kubeconfig, "--category", older, "-o", "json")
+    chosen = [item["id"] for item in document(planned.stdout)["requirements"]]
+    assert (len(chosen), [name for name in chosen if not name.startswith(prefix)]) == (count, []), planned.stderr
+    listed = command_line("spec", "list", "--category", older, "-o", "json")
+    assert sorted(item["id"] for item in json.loads(listed.stdout)) == sorted(chosen)
 
 
 def test_reboots_need_the_operators_word(command_line: CommandLine, kubeconfig: str) -> None:

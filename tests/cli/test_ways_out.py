@@ -50,7 +50,9 @@ def test_a_full_disk_ends_a_run_with_cleanup_and_without_a_pass(
 def test_a_closed_pipe_ends_a_run_with_cleanup(
     command_line: CommandLine, kubeconfig: str, tmp_path: Path, output: str
 ) -> None:
-    process = command_line.start(*arguments(kubeconfig, tmp_path, "--requirement", "N5", "-o", output))
+    # Beside N5 something that takes minutes: whichever line is the first that nobody reads, it is not done by then.
+    slow = ["--requirement", "core.scheduling.limits-honoured"] if output == "text" else []
+    process = command_line.start(*arguments(kubeconfig, tmp_path, "--requirement", "N5", *slow, "-o", output))
     assert process.stdout is not None
     if output == "text":
         process.stdout.readline()
@@ -65,7 +67,34 @@ def test_a_closed_pipe_ends_a_run_with_cleanup(
     assert left_behind(kubeconfig) == []
     run = json.loads(next(tmp_path.glob("*/run.json")).read_text())
     # With a document asked for, the run itself was heard to its end; only the document was lost.
-    assert run["requirements"][0]["outcome"] == ("error" if output == "text" else "passed")
+    assert run["requirements"][-1]["outcome"] == ("error" if output == "text" else "passed")
+
+
+@pytest.mark.parametrize("words", [["status"], ["history"], ["verify", "{bundle}"], ["rbac"], ["report"]])
+def test_what_cannot_be_printed_is_no_judgement(command_line: CommandLine, tmp_path: Path, words: list[str]) -> None:
+    samples.write_run(tmp_path)
+    product = ["--vendor", "a", "--product-name", "b", "--product-version", "1", "--contact", "c@d"]
+    bundle = str(tmp_path / "b.tar.gz")
+    made = command_line("certify", "--report-dir", str(tmp_path), *product, "--output", bundle)
+    assert made.returncode == 0, made.stderr
+    where = ["--report-dir", str(tmp_path)] if words[0] in ("status", "history", "report") else []
+    command = [sys.executable, "-m", "winready", *(word.format(bundle=bundle) for word in words), *where]
+    for full in (True, False):
+        with Path("/dev/full" if full else "/dev/null").open("w") as output:
+            process = subprocess.Popen(
+                command,
+                env=command_line.environment(),
+                stdout=output if full else subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            if process.stdout is not None:
+                process.stdout.close()
+            assert process.stderr is not None
+            said = process.stderr.read()
+            assert process.wait(timeout=60) == 3, said
+        assert said.startswith("error: the output cannot be written: ")
+        assert len(said.splitlines()) == 1
 
 
 def test_a_complete_run_that_is_resumed_comes_to_the_same_rules(

@@ -29,8 +29,8 @@ from winready.cli.runs import find_run, report_dir_option
 def certify(run: str | None, output: str, report_dir: str | None, **given: Any) -> None:
     """Make a bundle of the last run, or of RUN, that anyone can check again with 'winready verify'.
 
-    A run that is partial, time-scaled, on the sandbox, of a modified specification or without Linux conformance is
-    refused with the reasons (exit code 1).
+    A run that is partial, left out usable Windows nodes, was time-scaled or on a sandbox, followed a modified
+    specification or comes without Linux conformance is refused with the reasons (exit code 1).
 
     \b
     winready certify --vendor Shop --product-name "Shop K8s" --product-version 1.4 --contact k8s@shop.example \

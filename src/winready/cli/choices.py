@@ -22,8 +22,9 @@ class PlanChoices:
     requirements: tuple[str, ...]
     skip: tuple[str, ...]
     allow_disruptive: bool
-    nodes: str
+    nodes: str | None
     node_selectors: tuple[str, ...]
+    active_directory: Path | None
     engine: Engine | None
     e2e_binary: Path | None
     provider: str

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import errno
 import importlib
+import os
+import sys
 from typing import Any
 
 import click
@@ -30,9 +34,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "winready.cli.matrix:matrix",
         "What Windows supports in a Kubernetes version, and what an upgrade changes.",
     ),
+    "node": ("winready.cli.node:node", "From a bare Windows machine to a proven worker."),
     "completion": ("winready.cli.completion:completion", "Scripts that complete commands in a shell."),
     "sandbox": ("winready.cli.sandbox:sandbox", "A simulated hybrid cluster on loopback that needs nothing installed."),
 }
+CANNOT_WRITE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class LazyGroup(click.Group):
@@ -41,6 +47,20 @@ class LazyGroup(click.Group):
     def __init__(self, *args: Any, commands_table: dict[str, tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.commands_table = commands_table
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """A full disk or a reader that went away says nothing about the cluster: never exit code 1, and no trace."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno not in CANNOT_WRITE:
+                raise
+            with contextlib.suppress(OSError):
+                click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
+            # Or Python would try once more at its end, and complain in a way of its own.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(3)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands_table)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -61,15 +62,19 @@ selection_options = apply(
     click.option("--requirement", "requirements", multiple=True, metavar="ID", help="Only this requirement."),
     click.option("--skip", multiple=True, metavar="ID", help="Leave this requirement out."),
     click.option("--allow-disruptive", is_flag=True, help="Also verify what disturbs nodes (reboots), last."),
-    click.option("--nodes", default=str(defaults.NODES), show_default=True, metavar="N|all",
-                 help="How many Windows nodes to judge."),
+    click.option("--nodes", metavar="N|all",
+                 help=f"How many Windows nodes to judge, spread over the cluster.  [default: {defaults.NODES}]"),
     click.option("--node-selector", "node_selectors", multiple=True, metavar="K=V",
                  help="Judge only Windows nodes with this label."),
+    click.option("--active-directory", type=click.Path(path_type=Path), metavar="FILE",
+                 help="The domain that pods can log on to by gMSA, as YAML; no secret is in it."),
 )  # fmt: skip
 
 
-def parse_nodes(text: str) -> int | None:
+def parse_nodes(text: str | None) -> int | None:
     """``--nodes``: a number from 1, or ``all``."""
+    if text is None:
+        return defaults.NODES
     if text == "all":
         return None
     if not text.isdigit() or int(text) < 1:

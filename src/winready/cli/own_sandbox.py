@@ -19,8 +19,13 @@ SETTLE_TIMEOUT = 310.0
 
 
 @contextmanager
-def own_sandbox(name: str, speed: str, faults: tuple[str, ...] = ()) -> Iterator[tuple[Path, float]]:
-    """Start a sandbox in a process of its own; gives its kubeconfig and its speed, and stops it at the end."""
+def own_sandbox(
+    name: str, speed: str, faults: tuple[str, ...] = (), offers: dict[str, Any] | None = None
+) -> Iterator[tuple[Path, float]]:
+    """Start a sandbox in a process of its own; gives its kubeconfig and its speed, and stops it at the end.
+
+    ``offers`` are options of its plan, for what is to be verified on it.
+    """
     from winready_sandbox.clock import parse_speed
     from winready_sandbox.daemon import start
     from winready_sandbox.plan import Plan
@@ -28,7 +33,7 @@ def own_sandbox(name: str, speed: str, faults: tuple[str, ...] = ()) -> Iterator
 
     try:
         factor = parse_speed(speed)
-        document = start(Plan(name=name, speed=factor))
+        document = start(Plan(name=name, speed=factor, **(offers or {})))
     except (StateError, ValueError) as error:
         fail(str(error))
     place = Place.of(name)

@@ -12,7 +12,7 @@ import click
 from winready.cli.choices import PlanChoices
 from winready.cli.engines import chosen_engine, engine_options, read_cases, specification, upstream_options
 from winready.cli.options import cluster_options, document_option, fail, print_document, selection_options
-from winready.cli.run_options import plan_options
+from winready.cli.run_options import chosen_directory, plan_options
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
@@ -42,8 +42,10 @@ def plan(**given: Any) -> None:
     choices = PlanChoices(**given)
     try:
         engine, cases = chosen_engine(choices), read_cases(choices)
+        directory = chosen_directory(choices.active_directory)
         target = find_target(choices.kubeconfig, choices.context)
-        options = plan_options(choices, engine, upstream_options(choices, engine, target, Path(), cases))
+        upstream = upstream_options(choices, engine, target, Path(), cases)
+        options = plan_options(choices, engine, upstream, directory)
         code = show_plan(target, options, specification(cases), choices.output)
     except ConfigError as error:
         fail(error.message, error.remedy)

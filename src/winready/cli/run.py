@@ -23,7 +23,7 @@ from winready.cli.options import (
     say,
     selection_options,
 )
-from winready.cli.run_options import run_options
+from winready.cli.run_options import chosen_directory, run_options, wanted
 from winready.engine import defaults
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def run(**given: Any) -> None:
                 from winready.cli.plan import show_plan
 
                 sys.exit(show_plan(target, options, standard, choices.output))
-            code = _run(target, options, standard, choices)
+            code = carry_out(target, options, standard, report_dir=choices.report_dir, output=choices.output)
     except ConfigError as error:
         fail(error.message, error.remedy)
     except (SelectionError, RunNotFound, Unreadable) as error:
@@ -115,12 +115,16 @@ def _prepare(choices: RunChoices, stack: ExitStack) -> tuple[Target, Options, Sp
     scale = choices.time_scale
     engine = chosen_engine(choices)
     cases = read_cases(choices)
+    domain = chosen_directory(choices.active_directory)
     if choices.sandbox:
         from winready.cli.own_sandbox import own_sandbox
+        from winready.proof.furnishing import furnished, own_domain
 
         if choices.kubeconfig or choices.context:
             raise click.UsageError("--sandbox verifies a cluster of its own; leave --kubeconfig and --context out")
-        kubeconfig, speed = stack.enter_context(own_sandbox(f"run-{run_id}", choices.speed, choices.faults))
+        offers = furnished(specification(cases), wanted(choices))
+        domain = domain or own_domain(offers)
+        kubeconfig, speed = stack.enter_context(own_sandbox(f"run-{run_id}", choices.speed, choices.faults, offers))
         target = find_target(str(kubeconfig))
         scale = scale or speed
     elif choices.faults:
@@ -129,27 +133,29 @@ def _prepare(choices: RunChoices, stack: ExitStack) -> tuple[Target, Options, Sp
         target = find_target(choices.kubeconfig, choices.context)
     output = folders.report_folder(choices.report_dir) / run_id / "upstream"
     upstream = upstream_options(choices, engine, target, output, cases)
-    return target, run_options(choices, run_id, scale or defaults.TIME_SCALE, engine, upstream), specification(cases)
+    options = run_options(choices, run_id, scale or defaults.TIME_SCALE, engine, upstream, domain)
+    return target, options, specification(cases)
 
 
-def _run(target: Target, options: Options, standard: Specification, choices: RunChoices) -> int:
+def carry_out(target: Target, options: Options, standard: Specification, *, report_dir: str | None, output: str) -> int:
+    """Do a run, show it, write its folder; the exit code."""
     from winready.engine.verdict import EXIT_BLOCKED
     from winready.report import folders
     from winready.report.following import CannotStart
     from winready.report.terminal import TERMINAL
 
-    base = folders.report_folder(choices.report_dir)
+    base = folders.report_folder(report_dir)
     try:
         folder = folders.create(base, options.settings.run_id)
     except OSError as error:
         fail(f"the report folder {base} cannot be written: {error.strerror}", "choose another with --report-dir")
     try:
-        record, troubles = asyncio.run(_follow(target, options, standard, folder, choices.output))
+        record, troubles = asyncio.run(_follow(target, options, standard, folder, output))
     except CannotStart as error:
         fail(str(error), "choose another place with --report-dir")
     try:
-        if choices.output != "text":
-            print_document(record, choices.output)
+        if output != "text":
+            print_document(record, output)
         elif not FILES & troubles.keys():
             click.echo(f"report: {folder / 'report.html'}, also run.json and junit.xml there")
         sys.stdout.flush()
@@ -158,7 +164,7 @@ def _run(target: Target, options: Options, standard: Specification, choices: Run
             troubles.setdefault("standard output", f"standard output cannot be written: {error.strerror}")
         # Or Python would try once more at its end, and complain in a way of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    _last_words(record, troubles, folder, choices.output)
+    _last_words(record, troubles, folder, output)
     return record.exit_code or (EXIT_BLOCKED if troubles else 0)
 
 

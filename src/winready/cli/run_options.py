@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from winready.cli.options import fail, parse_duration, parse_node_selector, pars
 from winready.engine import defaults
 
 if TYPE_CHECKING:
+    from winready.cluster.directory import ActiveDirectory
     from winready.cluster.settings import Settings
     from winready.engine.options import Carried, Options
     from winready.engine.selection import Selection
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from winready.engine.with_upstream.prepare import UpstreamOptions
 
 
-def plan_options(choices: PlanChoices, engine: defaults.Engine, upstream: UpstreamOptions | None) -> Options:
+def plan_options(
+    choices: PlanChoices, engine: defaults.Engine, upstream: UpstreamOptions | None, directory: ActiveDirectory | None
+) -> Options:
     """The options that decide about a plan."""
     from winready.cluster.settings import Settings
     from winready.engine.options import Options
 
     return Options(
-        settings=Settings(run_id="plan"),
+        settings=Settings(run_id="plan", active_directory=directory),
         selection=_selection(choices),
         nodes=parse_nodes(choices.nodes),
         node_selector=parse_node_selector(choices.node_selectors),
@@ -37,21 +40,35 @@ def plan_options(choices: PlanChoices, engine: defaults.Engine, upstream: Upstre
 
 
 def run_options(
-    choices: RunChoices, run_id: str, scale: float, engine: defaults.Engine, upstream: UpstreamOptions | None
+    choices: RunChoices,
+    run_id: str,
+    scale: float,
+    engine: defaults.Engine,
+    upstream: UpstreamOptions | None,
+    directory: ActiveDirectory | None,
 ) -> Options:
     """The options of a run, with what it takes over from an earlier one."""
     conformance = _conformance(choices.linux_conformance)
     earlier = _earlier(choices)
+    planned = plan_options(choices, engine, upstream, directory)
     return dataclasses.replace(
-        plan_options(choices, engine, upstream),
-        settings=_settings(choices, run_id, scale, earlier),
+        planned,
+        settings=_settings(choices, run_id, scale, earlier, directory),
         selection=earlier.selection if earlier else _selection(choices),
         terms=_terms(choices, conformance, earlier.terms if earlier else None),
+        nodes=earlier.nodes if earlier and choices.nodes is None else planned.nodes,
+        node_selector=planned.node_selector or (earlier.node_selector if earlier else {}),
         parallel=choices.parallel,
         timeout=parse_duration(choices.timeout, "--timeout"),
         carried=earlier.carried if earlier else None,
         record={"sandbox": choices.sandbox, "faults": list(choices.faults)},
     )
+
+
+def wanted(choices: RunChoices) -> Selection:
+    """What is to be verified: by the command line, or by the run that is taken up again."""
+    earlier = _earlier(choices)
+    return earlier.selection if earlier else _selection(choices)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +79,8 @@ class _Earlier:
     carried: Carried | None = None
     terms: Terms | None = None
     air_gapped: bool = False
+    nodes: int | None = defaults.NODES
+    node_selector: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 def _selection(choices: PlanChoices) -> Selection:
@@ -75,7 +94,9 @@ def _selection(choices: PlanChoices) -> Selection:
     )
 
 
-def _settings(choices: RunChoices, run_id: str, scale: float, earlier: _Earlier | None) -> Settings:
+def _settings(
+    choices: RunChoices, run_id: str, scale: float, earlier: _Earlier | None, directory: ActiveDirectory | None
+) -> Settings:
     from winready.cluster.settings import Settings, parse_toleration
     from winready.cluster.timing import Timing
 
@@ -90,7 +111,20 @@ def _settings(choices: RunChoices, run_id: str, scale: float, earlier: _Earlier 
         tolerations=tolerations,
         air_gapped=choices.air_gapped or (earlier is not None and earlier.air_gapped),
         allow_downtime=choices.allow_downtime,
+        active_directory=directory,
     )
+
+
+def chosen_directory(file: Path | None) -> ActiveDirectory | None:
+    """What the file for ``--active-directory`` says."""
+    if file is None:
+        return None
+    from winready.cluster.directory import DirectoryError, read_directory
+
+    try:
+        return read_directory(file)
+    except DirectoryError as error:
+        fail(str(error), "'winready spec schema --of active-directory' prints what belongs into the file")
 
 
 def _terms(choices: RunChoices, conformance: Conformance | None, earlier: Terms | None) -> Terms:
@@ -135,11 +169,22 @@ def _earlier(choices: RunChoices) -> _Earlier | None:
         again = [item.id for item in earlier.requirements if item.outcome not in ("passed", "not-applicable")]
         if not again:
             fail(f"everything passed in run {earlier.run_id}; there is nothing to verify again")
-        return _Earlier(Selection(requirements=again))
+        return _Earlier(Selection(requirements=again), **_same_nodes(earlier.settings))
     nodes = tuple(node.uid for node in earlier.cluster.nodes) if earlier.cluster else ()
     return _Earlier(
         earlier.selection,
-        Carried(tuple(earlier.requirements), nodes, facts.sights),
+        Carried(tuple(earlier.requirements), nodes, frozenset(facts.judged_nodes), facts.sights),
         facts.terms,
         earlier.settings.get("air_gapped") is True,
+        **_same_nodes(earlier.settings),
     )
+
+
+def _same_nodes(settings: dict[str, Any]) -> dict[str, Any]:
+    """The choice of nodes that an earlier run made; runs of earlier versions do not tell theirs."""
+    found: dict[str, Any] = {}
+    if "nodes" in settings:
+        found["nodes"] = parse_nodes(str(settings["nodes"]))
+    if isinstance(selector := settings.get("node_selector"), dict):
+        found["node_selector"] = {str(key): str(value) for key, value in selector.items()}
+    return found

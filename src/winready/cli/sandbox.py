@@ -76,6 +76,13 @@ def sandbox() -> None:
 @click.option(
     "--shutdown-grace-critical", type=float, default=0.0, metavar="S", help="The part of them for critical pods."
 )
+@click.option(
+    "--cluster-domain", default="cluster.local", show_default=True, metavar="D", help="Domain of the cluster's names."
+)
+@click.option(
+    "--node-local-dns", is_flag=True, help="Give Linux nodes a DNS cache of their own, as NodeLocal DNSCache."
+)
+@click.option("--active-directory", is_flag=True, help="Let pods log on to a simulated domain, by gMSA.")
 @click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Start with this fault; repeatable.")
 @click.option(
     "--control-plane",
@@ -100,6 +107,9 @@ def up(
     hyper_v: bool,
     shutdown_grace: float,
     shutdown_grace_critical: float,
+    cluster_domain: str,
+    node_local_dns: bool,
+    active_directory: bool,
     faults: tuple[str, ...],
     control_plane: str,
     detach: bool,
@@ -135,6 +145,9 @@ def up(
             hyper_v=hyper_v,
             shutdown_grace=shutdown_grace,
             shutdown_grace_critical=shutdown_grace_critical,
+            cluster_domain=cluster_domain,
+            node_local_dns=node_local_dns,
+            active_directory=active_directory,
         )
         if detach:
             _show(daemon.start(plan), output)

@@ -136,10 +136,11 @@ def coverage(kubernetes: str | None, output: str) -> None:
 @click.option(
     "--of",
     "what",
-    type=click.Choice(["spec", "run", "journal"]),
+    type=click.Choice(["spec", "run", "journal", "active-directory", "node"]),
     default="spec",
     show_default=True,
-    help="Of specification files, of run.json, or of each line of journal.jsonl.",
+    help="Of specification files, of run.json, of each line of journal.jsonl, of files for --active-directory, or of "
+    "node.json.",
 )
 def schema(what: str) -> None:
     """Print a JSON Schema.
@@ -148,7 +149,14 @@ def schema(what: str) -> None:
     winready spec schema                  of specification files
     winready spec schema --of run         of run.json
     winready spec schema --of journal     of each line of journal.jsonl
+    winready spec schema --of active-directory   of files for run --active-directory
+    winready spec schema --of node              of node.json in a bundle for a Windows machine
     """
+    if what == "node":
+        from winready.node.parameters import json_schema
+
+        print_document(json_schema(), "json")
+        return
     from winready.report.schemas import SCHEMAS
 
     print_document(SCHEMAS[what](), "json")

@@ -21,10 +21,16 @@ def status(run: str | None, report_dir: str | None, output: str) -> None:
     winready status
     winready status ./winready-runs/261115-101500-ab12
     """
+    from winready.report.words import not_judged_lines
+
     _, found = find_run(run, report_dir)
     if output == "text":
         say(found.verdict_text)
+        for line in not_judged_lines(found):
+            say(line, err=True)
+        if found.simulated:
+            say("simulated cluster (sandbox)", err=True)
     else:
-        keys = ("run_id", "verdict", "verdict_text", "scope", "exit_code", "verdict_reasons")
-        print_document({key: getattr(found, key) for key in keys}, output)
+        keys = ("run_id", "verdict", "verdict_text", "scope", "exit_code", "verdict_reasons", "not_judged")
+        print_document({key: getattr(found, key) for key in (*keys, "linux_not_judged", "simulated")}, output)
     sys.exit(found.exit_code)
