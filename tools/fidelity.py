@@ -136,6 +136,14 @@ is made by `tools/fidelity.py`; change that, not the page.
 
 {generic}
 
+## Active Directory
+
+The domain is simulated: controller, accounts and shares are a model, and nobody speaks Kerberos. So is the webhook that
+admits pods to it, but `make test-gmsa` puts the real one (v0.13.0) with its custom resource before a real API server:
+simulated nodes give containers the identity that it wrote into their pods, and the model must answer as it does, code
+by code and word by word. The project does not build that program: the command names the place where it looks for it,
+and CI names it when it is not there.
+
 ## What they execute
 
 Everything that the specs' containers executed, with the options that it was given. The simulated programs can do this,

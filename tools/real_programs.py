@@ -4,7 +4,9 @@
 Release archives cannot be had everywhere; Go modules can. For each Kubernetes version a
 scratch module outside the work tree requires ``k8s.io/kubernetes`` and pins its staging
 modules, exactly as the upstream ``go.mod`` does. Finished programs are moved into the cache
-in one step, so an interrupted build leaves nothing half-made.
+in one step, so an interrupted build leaves nothing half-made. Names that end in ``.exe`` are
+programs for Windows. Stand-ins are programs of our own that are built against the same modules
+and cached by the digest of their sources.
 
     real_programs.py --kubernetes 1.36.3 kubectl etcd     prints the folder that holds them
 """
@@ -14,14 +16,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 KUBERNETES_PACKAGES = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -31,15 +35,48 @@ KUBERNETES_PACKAGES = {
     "e2e.test": "k8s.io/kubernetes/test/e2e",
     "agnhost": "k8s.io/kubernetes/test/images/agnhost",
 }
-OTHER_MODULES = {  # program: module, pinned version, variable that carries the version
-    "etcd": ("go.etcd.io/etcd/server/v3", "v3.6.8", None),
-    "sonobuoy": (
+# These have a scratch module of their own: one that is ready would need another tidy for each further import.
+WORKER_PACKAGES = {
+    "kubeadm": "k8s.io/kubernetes/cmd/kubeadm",
+    "kubeadm.exe": "k8s.io/kubernetes/cmd/kubeadm",
+    "agnhost.exe": "k8s.io/kubernetes/test/images/agnhost",
+    "kubelet.exe": "k8s.io/kubernetes/cmd/kubelet",
+    "kube-proxy.exe": "k8s.io/kubernetes/cmd/kube-proxy",
+    "kube-log-runner.exe": "k8s.io/component-base/logs/kube-log-runner",
+}
+STAND_IN_PACKAGES = (  # what stand-ins import and no program above does
+    "github.com/Microsoft/go-winio",
+    "google.golang.org/grpc",
+    "k8s.io/cri-api/pkg/apis/runtime/v1",
+)
+
+
+class Module(NamedTuple):
+    """A program that has versions of its own."""
+
+    name: str
+    version: str
+    package: str = ""  # below the module; empty if its root is the program
+    variable: str = ""  # carries the version
+
+
+OTHER_MODULES = {
+    "etcd": Module("go.etcd.io/etcd/server/v3", "v3.6.8"),
+    "sonobuoy": Module(
         "github.com/vmware-tanzu/sonobuoy",
         "v0.57.3",
-        "github.com/vmware-tanzu/sonobuoy/pkg/buildinfo.Version",
+        variable="github.com/vmware-tanzu/sonobuoy/pkg/buildinfo.Version",
     ),
+    "host-local.exe": Module("github.com/containernetworking/plugins", "v1.8.0", "/plugins/ipam/host-local"),
 }
-PROGRAMS = [*KUBERNETES_PACKAGES, *OTHER_MODULES]
+MODULE_FILES = {  # file: module, pinned version, path in the module
+    "gmsa-crd.yaml": ("github.com/kubernetes-sigs/windows-gmsa", "v0.13.0", "charts/gmsa/crds/crds.yaml"),
+}
+GIVEN = {  # program: why it is not built here
+    "gmsa-webhook": "the module of the gMSA admission webhook has no released version, and the module proxy refused "
+    "its commits; v0.13.0 is the one that the tests know",
+}
+PROGRAMS = [*KUBERNETES_PACKAGES, *WORKER_PACKAGES, *OTHER_MODULES, *MODULE_FILES, *GIVEN]
 
 
 class BuildError(Exception):
@@ -77,8 +114,16 @@ def published(module: str, version: str, scratch: Path) -> bool:
     return True
 
 
-def kubernetes_module(scratch: Path, version: str) -> None:
-    """Write the scratch module from which the programs of one Kubernetes version are built."""
+def target_system(program: str) -> dict[str, str]:
+    """The environment in which Go builds for the system that the program's name tells."""
+    windows = {"GOOS": "windows", "GOARCH": "amd64"} if program.endswith(".exe") else {}
+    return {"CGO_ENABLED": "0", **windows}
+
+
+def kubernetes_module(scratch: Path, version: str, packages: Iterable[str]) -> None:
+    """Write the scratch module from which programs of one Kubernetes version are built."""
+    if (scratch / "ready").exists():
+        return
     scratch.mkdir(parents=True, exist_ok=True)
     (scratch / "go.mod").write_text("module winready.invalid/real\n")
     found = json.loads(go("mod", "download", "-json", f"k8s.io/kubernetes@v{version}", cwd=scratch))
@@ -90,14 +135,21 @@ def kubernetes_module(scratch: Path, version: str) -> None:
     replaces = [f"replace {name} => {name} {staging_version}" for name in staging]
     require = f"require k8s.io/kubernetes v{version}"
     (scratch / "go.mod").write_text("\n".join(["module winready.invalid/real", *header, require, *replaces, ""]))
-    packages = dict(KUBERNETES_PACKAGES)
+    wanted = set(packages)
     if "k8s.io/sample-apiserver" not in staging:
-        del packages["e2e.test"]  # it alone imports that module
-    imports = "".join(f'import _ "{package}"\n' for package in packages.values())
+        wanted.discard(KUBERNETES_PACKAGES["e2e.test"])  # it alone imports that module
+    imports = "".join(f'import _ "{package}"\n' for package in sorted(wanted))
     (scratch / "tools.go").write_text(f"//go:build tools\n\npackage tools\n\n{imports}")
     shutil.copyfile(upstream / "go.sum", scratch / "go.sum")
     (scratch / "go.sum").chmod(0o644)
     go("mod", "tidy", cwd=scratch)
+    (scratch / "ready").touch()
+
+
+def worker_module(home: Path, version: str) -> Path:
+    scratch = home / "src" / "workers"
+    kubernetes_module(scratch, version, (*WORKER_PACKAGES.values(), *STAND_IN_PACKAGES))
+    return scratch
 
 
 def kubernetes_ldflags(version: str) -> str:
@@ -108,37 +160,80 @@ def kubernetes_ldflags(version: str) -> str:
     return " ".join(["-s -w", *(f"-X {pkg}.{name}={value}" for pkg in packages for name, value in values.items())])
 
 
-def build_kubernetes(program: str, version: str, scratch: Path, target: Path) -> None:
-    if not (scratch / "ready").exists():
-        kubernetes_module(scratch, version)
-        (scratch / "ready").touch()
-    package = KUBERNETES_PACKAGES[program]
+def build_kubernetes(program: str, version: str, home: Path, target: Path) -> None:
+    if program in WORKER_PACKAGES:
+        scratch, package = worker_module(home, version), WORKER_PACKAGES[program]
+    else:
+        scratch, package = home / "src" / "kubernetes", KUBERNETES_PACKAGES[program]
+        kubernetes_module(scratch, version, KUBERNETES_PACKAGES.values())
     command = ["test", "-c"] if program == "e2e.test" else ["build"]
     flags = ["-o", str(target), "-ldflags", kubernetes_ldflags(version)]
-    go(*command, *flags, package, cwd=scratch, env={"CGO_ENABLED": "0"})
+    go(*command, *flags, package, cwd=scratch, env=target_system(program))
+
+
+def stand_ins(version: str, sources: Path) -> Path:
+    """Build each folder below ``sources`` as a program for Windows, and return the folder that holds them."""
+    home = cache_root() / "kubernetes" / f"v{version}"
+    built = home / "stand-ins" / digest_of(sources)
+    if built.exists():
+        return built
+    need_go("the stand-ins")
+    with one_builder(home):
+        if not built.exists():
+            announce("stand-ins", f"Kubernetes {version}")
+            scratch, unfinished = worker_module(home, version), home / "stand-ins.part"
+            for leftover in (unfinished, scratch / "stand-ins"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            shutil.copytree(sources, scratch / "stand-ins")
+            for folder in sorted(path for path in sources.iterdir() if path.is_dir()):
+                program = f"{folder.name}.exe"
+                flags = ["-o", str(unfinished / program), "-ldflags", kubernetes_ldflags(version)]
+                go("build", *flags, f"./stand-ins/{folder.name}", cwd=scratch, env=target_system(program))
+            built.parent.mkdir(exist_ok=True)
+            unfinished.rename(built)
+    return built
+
+
+def digest_of(sources: Path) -> str:
+    """What the cache recognises a folder of sources by."""
+    digest = hashlib.sha256()
+    for path in sorted(sources.rglob("*.go")):
+        digest.update(f"{path.relative_to(sources)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def other(program: str, target: Path) -> None:
     """Give a Kubernetes version a program that has versions of its own; it is built once for all of them."""
-    module, version, variable = OTHER_MODULES[program]
-    home = cache_root() / program / version
+    module = OTHER_MODULES[program]
+    home = cache_root() / program / module.version
     with one_builder(home):
         built = home / program
         if not built.exists():
-            announce(program, version)
+            announce(program, module.version)
             unfinished = home / f"{program}.part"
-            build_other(module, version, variable, home / "src", unfinished)
+            build_other(program, module, home / "src", unfinished)
             unfinished.rename(built)
     os.link(built, target)
 
 
-def build_other(module: str, version: str, variable: str | None, scratch: Path, target: Path) -> None:
+def build_other(program: str, module: Module, scratch: Path, target: Path) -> None:
     scratch.mkdir(parents=True, exist_ok=True)
-    (scratch / "go.mod").write_text(f"module winready.invalid/real\n\nrequire {module} {version}\n")
-    (scratch / "tools.go").write_text(f'//go:build tools\n\npackage tools\n\nimport _ "{module}"\n')
+    package = module.name + module.package
+    (scratch / "go.mod").write_text(f"module winready.invalid/real\n\nrequire {module.name} {module.version}\n")
+    (scratch / "tools.go").write_text(f'//go:build tools\n\npackage tools\n\nimport _ "{package}"\n')
     go("mod", "tidy", cwd=scratch)
-    ldflags = f"-s -w -X {variable}={version}" if variable else "-s -w"
-    go("build", "-o", str(target), "-ldflags", ldflags, module, cwd=scratch, env={"CGO_ENABLED": "0"})
+    ldflags = f"-s -w -X {module.variable}={module.version}" if module.variable else "-s -w"
+    go("build", "-o", str(target), "-ldflags", ldflags, package, cwd=scratch, env=target_system(program))
+
+
+def module_file(name: str, target: Path) -> None:
+    """Copy a file out of a module, which Go has held against its checksum database."""
+    module, version, path = MODULE_FILES[name]
+    home = cache_root() / name / version
+    with one_builder(home):
+        (home / "go.mod").write_text("module winready.invalid/real\n")
+        found = json.loads(go("mod", "download", "-json", f"{module}@{version}", cwd=home))
+    shutil.copyfile(Path(found["Dir"]) / path, target)
 
 
 def announce(program: str, version: str) -> None:
@@ -155,14 +250,22 @@ def one_builder(folder: Path) -> Iterator[None]:
         yield
 
 
+def need_go(purpose: str) -> None:
+    if shutil.which("go") is None:
+        raise BuildError("the Go toolchain is not on PATH; it is needed to build " + purpose)
+
+
 def ensure(version: str, programs: list[str]) -> Path:
     """Build whatever of ``programs`` is not cached yet, and return the folder that holds them all."""
     home = cache_root() / "kubernetes" / f"v{version}"
     missing = [program for program in programs if not (home / "bin" / program).exists()]
     if not missing:
         return home / "bin"
-    if shutil.which("go") is None:
-        raise BuildError("the Go toolchain is not on PATH; it is needed to build " + ", ".join(missing))
+    for program in missing:
+        if program in GIVEN:
+            where = home / "bin" / program
+            raise BuildError(f"{program} is not there and cannot be built: {GIVEN[program]}; put it at {where}")
+    need_go(", ".join(missing))
     with one_builder(home):
         (home / "bin").mkdir(exist_ok=True)
         for program in missing:
@@ -173,9 +276,11 @@ def ensure(version: str, programs: list[str]) -> Path:
             unfinished.unlink(missing_ok=True)
             if program in OTHER_MODULES:
                 other(program, unfinished)
+            elif program in MODULE_FILES:
+                module_file(program, unfinished)
             else:
                 announce(program, f"Kubernetes {version}")
-                build_kubernetes(program, version, home / "src" / "kubernetes", unfinished)
+                build_kubernetes(program, version, home, unfinished)
             unfinished.rename(target)
     return home / "bin"
 
@@ -183,12 +288,20 @@ def ensure(version: str, programs: list[str]) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kubernetes", default="1.36.3", metavar="V", help="Kubernetes version, such as 1.36.3")
-    parser.add_argument("programs", nargs="+", choices=PROGRAMS, metavar="PROGRAM", help=", ".join(PROGRAMS))
+    parser.add_argument("--stand-ins", type=Path, metavar="DIR", help="also build the stand-ins in this folder")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
     args = parser.parse_args()
     if not re.fullmatch(r"1\.\d+\.\d+", args.kubernetes):
         parser.error(f"{args.kubernetes!r} is not a Kubernetes version; write it like 1.36.3")
+    if not (args.programs or args.stand_ins):
+        parser.error("say what to build: " + ", ".join(PROGRAMS))
+    if unknown := [name for name in args.programs if name not in PROGRAMS]:
+        parser.error(f"no such program: {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
     try:
-        print(ensure(args.kubernetes, args.programs))
+        if args.programs:
+            print(ensure(args.kubernetes, args.programs))
+        if args.stand_ins:
+            print(stand_ins(args.kubernetes, args.stand_ins))
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -104,13 +104,14 @@ def start(runtime: Path, plane: str, *options: str) -> Cluster:
 
 
 @pytest.fixture(scope="session")
-def clusters() -> Iterator[Callable[[str], Cluster]]:
-    """Sandboxes by control plane, each started when it is first asked for."""
+def clusters() -> Iterator[Callable[..., Cluster]]:
+    """Sandboxes by control plane and options, each started when it is first asked for."""
     runtime = Path(tempfile.mkdtemp(prefix="wr-"))
 
     @functools.cache
-    def cluster(plane: str) -> Cluster:
-        return start(runtime, plane, "--name", plane.replace(".", "-"), "--speed", str(SPEED))
+    def cluster(plane: str, *options: str) -> Cluster:
+        name = "".join([plane.replace(".", "-"), *(option.removeprefix("-") for option in options)])
+        return start(runtime, plane, "--name", name, "--speed", str(SPEED), *options)
 
     yield cluster
     assert winready(runtime, "sandbox", "down", "--all").returncode == 0

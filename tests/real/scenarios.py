@@ -229,6 +229,32 @@ def created(path: str, body: dict[str, Any]) -> list[Call]:
 
 ONE = f"{CORE}/configmaps/one"
 DEPLOYMENT = f"{APPS}/deployments/web"
+BOUNDS = [
+    {
+        "type": "Container",
+        "max": {"cpu": "2", "memory": "2Gi"},
+        "min": {"cpu": "10m"},
+        "default": {"cpu": "500m", "memory": "256Mi"},
+        "defaultRequest": {"cpu": "100m"},
+        "maxLimitRequestRatio": {"memory": "4"},
+    },
+    {"type": "Pod", "max": {"memory": "3Gi"}},
+]
+
+
+def sized(name: str, count: int = 1, **resources: Any) -> dict[str, Any]:
+    """A pod whose containers ask for this."""
+    image = "registry.k8s.io/pause:3.10"
+    containers = [{"name": f"c{n}", "image": image, "resources": resources} for n in range(count)]
+    return pod(name, containers=containers)
+
+
+HOST_PROCESS: dict[str, Any] = {
+    "os": {"name": "windows"},
+    "hostNetwork": True,
+    "securityContext": {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}},
+    "volumes": [{"name": "h", "hostPath": {"path": "C:\\x"}}],
+}
 SCENARIOS: dict[str, list[Call]] = {
     "json-patches": [
         Call("POST", f"{CORE}/configmaps", config_map("one")),
@@ -329,7 +355,7 @@ SCENARIOS: dict[str, list[Call]] = {
                 "limit=2&continue=garbage",
                 "resourceVersion=0&labelSelector=odd",
                 "resourceVersion=x",
-                "resourceVersion=1&resourceVersionMatch=Exact",
+                "resourceVersion=0&resourceVersionMatch=Exact",
                 "resourceVersionMatch=NotOlderThan",
                 "resourceVersion=999999999&resourceVersionMatch=NotOlderThan",
                 "watch=true&resourceVersion=x&timeoutSeconds=1",
@@ -482,4 +508,29 @@ SCENARIOS: dict[str, list[Call]] = {
             ("GET", f"{CORE}/bindings"),
         )
     ],
+    "limit-ranges": [
+        Call("POST", f"{CORE}/limitranges", obj("v1", "LimitRange", "bounds", spec={"limits": BOUNDS})),
+        *(
+            Call("POST", f"{CORE}/pods", body)
+            for body in (
+                sized("defaults", requests={"memory": "100Mi"}),
+                sized("most", limits={"cpu": "4", "memory": "4Gi"}),
+                sized("least", requests={"cpu": "1m"}),
+                sized("ratio", requests={"memory": "10Mi"}, limits={"memory": "1Gi"}),
+                sized("sum", 2, limits={"cpu": "1", "memory": "2Gi"}),
+                sized("beyond-default", requests={"cpu": "10k"}),
+            )
+        ),
+    ],
+    **{
+        f"pod-security-{level}": [
+            Call("PATCH", CORE, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}}, MERGE),
+            *(
+                Call("POST", f"{CORE}/pods", body)
+                for body in (pod("plain"), pod("windows", os={"name": "windows"}), pod("host-process", **HOST_PROCESS))
+            ),
+            Call("POST", f"{CORE}/pods", sized("several", 2)),
+        ]
+        for level in ("baseline", "restricted")
+    },
 }

@@ -17,6 +17,7 @@ import pytest
 from real.conftest import KUBERNETES
 from real_programs import ensure
 from sandbox.helpers.containers import container, machine, run
+from winready.cluster.commands import DATAGRAM, NETEXEC_UDP, PAUSE
 from winready_sandbox.machine.container import Container
 from winready_sandbox.network.fabric import Fabric
 
@@ -75,8 +76,8 @@ async def test_uses_and_misuses(agnhost: Path, simulated: Container, arguments: 
 
 
 @pytest.fixture(scope="session")
-def real_netexec(agnhost: Path) -> Iterator[int]:
-    """The port of a real netexec."""
+def real_netexec(agnhost: Path) -> Iterator[tuple[int, int]]:
+    """The ports of a real netexec."""
     with socket.socket() as free, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free_udp:
         free.bind(("127.0.0.1", 0))
         free_udp.bind(("127.0.0.1", 0))
@@ -88,7 +89,7 @@ def real_netexec(agnhost: Path) -> Iterator[int]:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.02)
-        yield port
+        yield port, udp_port
         process.terminate()
 
 
@@ -110,6 +111,8 @@ TARGETS = [
     "/dial?host=127.0.0.1&port=PORT&request=echo?msg=",
     "/dial?host=127.0.0.1&port=1&request=hostname",
     "/dial?host=127.0.0.1&port=1&protocol=udp&request=hostname",
+    f"/dial?host=127.0.0.1&port=UDP&protocol=udp&request=echo+{'x' * DATAGRAM}",
+    PAUSE.url.partition("8080")[2].replace(f"port={NETEXEC_UDP}", "port=UDP"),
     "/dial?host=127.0.0.1&port=1",
     "/dial?host=127.0.0.1&port=1&protocol=foo&request=x",
     "/dial?host=127.0.0.1&port=1&request=x&tries=z",
@@ -132,20 +135,20 @@ def _fetch(url: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def _plain(text: str, port: int, hostname: str) -> str:
+def _plain(text: str, ports: tuple[int, int], hostname: str) -> str:
     """Without what differs by nature: ports, addresses of the caller, host names."""
-    text = text.replace(hostname, "HOST").replace(str(port), "PORT")
+    text = text.replace(hostname, "HOST").replace(str(ports[0]), "PORT").replace(str(ports[1]), "UDP")
     return re.sub(r"\d+\.\d+\.\d+\.\d+:\d+(?=$|-|\\u003e)", "CALLER", text)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-async def test_netexec_answers(real_netexec: int, simulated: Container, target: str) -> None:
-    path = target.replace("PORT", str(real_netexec))
-    real = await asyncio.to_thread(_fetch, f"http://127.0.0.1:{real_netexec}{path}")
+async def test_netexec_answers(real_netexec: tuple[int, int], simulated: Container, target: str) -> None:
+    path = target.replace("PORT", str(real_netexec[0])).replace("UDP", str(real_netexec[1]))
+    real = await asyncio.to_thread(_fetch, f"http://127.0.0.1:{real_netexec[0]}{path}")
     simulated.spawn(["/agnhost", "netexec"])
     await asyncio.sleep(0)
-    url = f"http://127.0.0.1:8080{target.replace('PORT', '8080')}"
+    url = f"http://127.0.0.1:8080{target.replace('PORT', '8080').replace('UDP', '8081')}"
     ours = await run(simulated, "curl", "-s", "-w", "%{http_code}", url)
     status, body = int(ours.out[-3:]), ours.out[:-3]
     assert status == real[0]
-    assert _plain(body, 8080, simulated.hostname) == _plain(real[1], real_netexec, socket.gethostname())
+    assert _plain(body, (8080, 8081), simulated.hostname) == _plain(real[1], real_netexec, socket.gethostname())

@@ -14,17 +14,28 @@ import pytest
 
 from real.conftest import KUBERNETES, OLDER, WITH_OLDER, Cluster
 from winready.engine.selection import Selection
+from winready.proof.choosing import Trial
 from winready.proof.expected.table import HEALTHY, expected
+from winready.proof.furnishing import furnished
 from winready.proof.trial import hold_trial
+from winready.spec.loader import load_standard
 
 TIME_SCALE = 5
 FAULTS_BY_CATEGORY = {
-    "Core.Network": "dns.windows.no-search-path",
     "Core.Storage": "volumes.windows.hostpath-not-persistent",
-    "Core.Scheduling": "machine.windows.cpu-limit-ignored",
     "Core.Concurrent": "service-proxy.windows.not-programmed",
+    "Extend.HostProcess": "runtime.windows.hostprocess-always-system",
+    "Extend.NetworkPolicy": "policy.windows.namespaces-ignored",
+    "Extend.Network": "service-proxy.windows.ipv6-nodeport-dead",
+    "Extend.Worker": "machine.windows.pings-dropped",
 }
-LONG = ("core.concurrent.reschedule-50", "core.storage.reboot-recovery")
+"""Whole categories; ``test_classes.py`` has single requirements of the others."""
+EXTENSIONS = [category for category in FAULTS_BY_CATEGORY if category.startswith("Extend.")]
+WITHOUT_DOMAIN = "extend.activedirectory.run-as-user"
+"""The one of Extend.ActiveDirectory that needs no domain; ``test_gmsa_webhook.py`` has the others."""
+OPTIONS = {"dual_stack": "--dual-stack"}
+"""How the command line asks for what a selection needs."""
+LONG = ("core.concurrent.reschedule-50", "core.storage.reboot-recovery", "extend.hostprocess.node-rejoins")
 """Verified on healthy clusters only: each takes minutes."""
 Outcomes = dict[str, str]
 
@@ -39,8 +50,13 @@ def on_real(cluster: Cluster, folder: Path, *selection: str) -> Outcomes:
 
 def on_embedded(fault: str, selection: Selection) -> Outcomes:
     """What a run on the embedded control plane says."""
-    found = hold_trial(fault, selection).outcomes
+    found = hold_trial(Trial(fault, selection, sound=fault == HEALTHY)).outcomes
     return {name: outcome for name, outcome in found.items() if not name.startswith("rule.")}
+
+
+def furnished_for(clusters: Callable[..., Cluster], selection: Selection, version: str = KUBERNETES) -> Cluster:
+    """A sandbox on the real control plane that has what the selection needs."""
+    return clusters(version, *(OPTIONS[name] for name in furnished(load_standard(), selection)))
 
 
 @pytest.mark.timeout(900)
@@ -53,10 +69,23 @@ def test_healthy_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, ver
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("version", [KUBERNETES, pytest.param(OLDER, marks=WITH_OLDER)])
+def test_extensions_on_a_healthy_cluster(clusters: Callable[..., Cluster], tmp_path: Path, version: str) -> None:
+    selection = Selection(categories=EXTENSIONS, requirements=[WITHOUT_DOMAIN])
+    words = [word for category in EXTENSIONS for word in ("--category", category)]
+    words += ["--requirement", WITHOUT_DOMAIN]
+    real = on_real(furnished_for(clusters, selection, version), tmp_path, *words, "--allow-disruptive")
+    assert len(real) == 19
+    assert set(real.values()) == {"passed"}
+    assert real == on_embedded(HEALTHY, selection)
+
+
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("category", FAULTS_BY_CATEGORY)
-def test_broken_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, category: str) -> None:
-    fault, cluster = FAULTS_BY_CATEGORY[category], clusters(KUBERNETES)
-    skipped = [name for name in LONG if name.startswith(category.lower())]
+def test_broken_cluster(clusters: Callable[..., Cluster], tmp_path: Path, category: str) -> None:
+    skipped = [name for name in LONG if name.startswith(f"{category.lower()}.")]
+    selection = Selection(categories=[category], skip=skipped)
+    fault, cluster = FAULTS_BY_CATEGORY[category], furnished_for(clusters, selection)
     broken = cluster.winready("sandbox", "break", fault, "--name", cluster.document["name"])
     assert broken.returncode == 0, broken.stderr
     try:
@@ -64,5 +93,5 @@ def test_broken_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, cate
         real = on_real(cluster, tmp_path, "--category", category, *words)
     finally:
         cluster.winready("sandbox", "heal", "--name", cluster.document["name"])
-    assert real == on_embedded(fault, Selection(categories=[category], skip=skipped))
+    assert real == on_embedded(fault, selection)
     assert {name for name, outcome in real.items() if outcome == "failed"} == {*expected(fault).requirements} & {*real}

@@ -16,12 +16,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 import winready
 from real.conftest import EMBEDDED, KUBERNETES, Cluster, Kubectl, programs
 from real_programs import ensure
+from winready.engine.rules.conformance import judge_conformance, read_conformance
+from winready.upstream.listing import parse_listing
 
 pytestmark = pytest.mark.e2e
 
@@ -32,6 +35,19 @@ TOKENS = "core.storage.token-rotation"
 """Its test looks once a minute, so that it cannot be over before it is stopped."""
 STABLE = "should have stable networking for Linux and Windows pods"
 LIMIT = 300
+AGREEMENT = {
+    "extend.hostprocess.api-access": "agree",
+    "extend.hostprocess.system-api": "agree in part",
+    "extend.activedirectory.run-as-user": "agree",
+    "extend.networkpolicy.block-pods": "agree",
+    "extend.networkpolicy.block-namespaces": "agree",
+    "extend.network.windows-to-linux-service-ip-both-families": "agree in part",
+    "extend.network.windows-to-linux-nodeport-both-families": "agree in part",
+    "extend.network.linux-to-windows-service-ip-both-families": "agree in part",
+    "extend.network.linux-to-windows-nodeport-both-families": "agree in part",
+    "extend.network.dual-stack": "agree",
+}
+"""Requirements of extensions with upstream tests that these nodes can run, and how far those reach."""
 
 
 @pytest.fixture(scope="session")
@@ -61,10 +77,21 @@ def renamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(cluster: Cluster, e2e: Path, folder: Path, *requirements: str) -> list[str]:
+def test_a_result_with_the_very_conformance_tests_of_that_version_is_one(e2e: Path, tmp_path: Path) -> None:
+    listed = subprocess.run([e2e, "--list-tests"], capture_output=True, check=True).stdout
+    names = [text for text in parse_listing(listed, "e2e.test").texts if "[Conformance]" in text]
+    suite = ElementTree.Element("testsuite")
+    for name in names:
+        ElementTree.SubElement(suite, "testcase", name=f"[It] {name}")
+    ElementTree.ElementTree(suite).write(tmp_path / "junit_01.xml")
+    outcome, reason = judge_conformance(read_conformance(tmp_path / "junit_01.xml"), f"v{KUBERNETES}")
+    assert (outcome, f"all {len(names)} conformance tests" in reason) == ("passed", True)
+
+
+def run(cluster: Cluster, e2e: Path, folder: Path, *requirements: str, engine: str = "upstream") -> list[str]:
     """The words of a run."""
     chosen = [word for name in requirements for word in ("--requirement", name)]
-    options = ["--engine", "upstream", "--e2e-binary", str(e2e), "--time-scale", "5", "--report-dir", str(folder)]
+    options = ["--engine", engine, "--e2e-binary", str(e2e), "--time-scale", "5", "--report-dir", str(folder)]
     return ["run", "--kubeconfig", cluster.kubeconfig, *options, *chosen, "-o", "json"]
 
 
@@ -104,6 +131,17 @@ def test_whole_proofs_pass_with_evidence_and_steering_comes_and_goes(
     assert all(probe["ok"] for probe in steered["probes"])
     assert result.returncode == document["exit_code"] == 3
     assert left_behind(real_kubectl) == ""
+
+
+@pytest.mark.timeout(900)
+def test_both_verifiers_agree_about_extensions(clusters: Callable[..., Cluster], e2e: Path, tmp_path: Path) -> None:
+    cluster = clusters(KUBERNETES, "--dual-stack")
+    result = cluster.winready(*run(cluster, e2e, tmp_path, *AGREEMENT, engine="both"))
+    assert result.stdout, result.stderr
+    found = {item["id"]: item for item in json.loads(result.stdout)["requirements"]}
+    assert {name: item["evidence"]["facts"]["agreement"]["verdict"] for name, item in found.items()} == AGREEMENT
+    assert {item["outcome"] for item in found.values()} == {"passed"}
+    assert result.returncode == 0
 
 
 @pytest.mark.timeout(900)

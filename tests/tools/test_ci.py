@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ci
+import windows_ground
 from ci import MINUTE, STAGES, Runner, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +31,9 @@ def stage(
     required: bool = False,
     builds: tuple[Path, ...] = (),
     needs: tuple[str | Path, ...] = (),
+    beside: bool = False,
 ) -> Stage:
-    return Stage(name, ("sh", "-c", script), budget, 1, cold, required, builds, needs)
+    return Stage(name, ("sh", "-c", script), budget, 1, cold, required, builds, needs, beside)
 
 
 Outcome = tuple[int, list[str]]
@@ -77,6 +80,49 @@ def test_output_streams_through_and_every_stage_has_a_closing_line(run: Callable
     assert code == 0
     assert lines[:5] == ["", "== stage one: sh -c echo 5 passed", "5 passed", "", "== stage two: sh -c true"]
     assert lines[5:] == ["", "stage one: ran", "stage two: ran", "everything ran and passed"]
+
+
+def test_a_stage_beside_others_waits_for_none_and_is_told_whole_at_the_end(
+    run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    met = tmp_path / "met"
+    wait = f"until test -e {met}; do sleep 0.05; done"
+    code, lines = run(
+        stage("one", f"echo begun; {wait}; nice; exit 7", beside=True), stage("two", f"echo seen; touch {met}")
+    )
+    assert code == 1
+    assert lines == [
+        "",
+        f"== stage one: sh -c echo begun; {wait}; nice; exit 7 (beside those that follow)",
+        "",
+        f"== stage two: sh -c echo seen; touch {met}",
+        "seen",
+        "",
+        "== stage one: its output",
+        "begun",
+        "19",
+        "",
+        "stage one: FAILED with exit code 7",
+        "stage two: ran",
+        "failed: one",
+    ]
+
+
+def test_nothing_runs_beside_builds(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    built = tmp_path / "program"
+    code, lines = run(stage("one", "echo begun", beside=True), stage("build", f"touch {built}", builds=(built,)))
+    assert code == 0
+    assert lines[1:3] == ["== stage one: sh -c echo begun", "begun"]
+
+
+def test_a_stage_beside_others_is_stopped_where_its_budget_ends(closing: Callable[..., Outcome]) -> None:
+    code, lines = closing(stage("one", SLEEP, budget=0.1, beside=True), stage("two", "true"))
+    assert code == 1
+    assert [line.partition(" after ")[0] for line in lines] == [
+        "stage one: FAILED: stopped",
+        "stage two: ran",
+        "failed: one",
+    ]
 
 
 def test_a_failure_fails_the_run_and_the_rest_is_told_all_the_same(closing: Callable[..., Outcome]) -> None:
@@ -223,7 +269,34 @@ def test_the_table_keeps_its_aims_and_what_must_run() -> None:
         }
 
 
-@pytest.mark.parametrize("builder", [stage for stage in STAGES if stage.builds], ids=lambda stage: stage.name)
+def test_what_cannot_be_had_on_every_machine_fails_nothing(closing: Callable[..., Outcome], tmp_path: Path) -> None:
+    ground = replace(stage("ground", "exit 1", builds=(tmp_path / "ground",)), elsewhere=True)
+    user = stage("user", "true", needs=("ground",))
+    assert closing(ground, user) == (
+        0,
+        [
+            "stage ground: not run to its end: ground cannot be had here, as it says above",
+            "stage user: not run: it needs ground, see stage ground",
+            "what ran passed; 2 of 2 stages were not run",
+        ],
+    )
+    # Whoever names the stage wants it; and what is there and fails, fails.
+    assert closing(ground, only=("ground",))[0] == 1
+    (tmp_path / "ground").touch()
+    assert closing(ground)[0] == 1
+
+
+KUBERNETES_BUILDERS = [stage for stage in STAGES if stage.builds and stage.builds[0].parent.name == "bin"]
+
+
+def test_the_ground_for_windows_programs_is_made_by_its_tool() -> None:
+    (builder,) = [stage for stage in STAGES if stage.builds and stage not in KUBERNETES_BUILDERS]
+    assert {path.name for path in builder.builds} == set(windows_ground.PARTS)
+    command = subprocess.run([*builder.command, "-n"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "tools/windows_ground.py" in command.split()
+
+
+@pytest.mark.parametrize("builder", KUBERNETES_BUILDERS, ids=lambda stage: stage.name)
 def test_builders_build_what_they_declare(builder: Stage) -> None:
     command = subprocess.run([*builder.command, "-n"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     words = command.replace(">", " ").split()
