@@ -56,7 +56,7 @@ def test_the_parts_of_the_model_have_one_name_each() -> None:
 @pytest.mark.parametrize(
     ("form", "readers"),
     [
-        (r'"[KMGT]i"|\b[KMG]i\|', {"winready_sandbox/quantity.py"}),
+        (r'"[KMGT]i"|\b[KMG]i\|', {"winready/cluster/quantity.py", "winready_sandbox/quantity.py"}),
         (
             r"v\??\(?(?:1|\\d\+)\)?\\\.",
             # The last two look for a version in the words of a runtime and of a program.

@@ -13,6 +13,7 @@ import pytest
 from winready.cli.main import cli
 from winready.engine import events
 from winready.lint import catalog
+from winready.node import parameters
 from winready.report import record
 from winready.report.bundle import making
 from winready.spec.loader import load_standard
@@ -94,7 +95,7 @@ def test_the_schemas_are_named() -> None:
     named = set(re.findall(r"`(winready-\w+/\d+)`", (ROOT / "docs" / "stability.md").read_text()))
     data = [ROOT / "src" / "winready" / name for name in ("spec/standard.yaml", "upstream/mapping.yaml")]
     files = [re.findall(r"^schema: (\S+)$", path.read_text(), re.MULTILINE)[0] for path in data]
-    assert named == {record.SCHEMA, events.SCHEMA, making.SCHEMA, *files}
+    assert named == {record.SCHEMA, events.SCHEMA, making.SCHEMA, parameters.SCHEMA, *files}
 
 
 def test_no_id_is_taken_back() -> None:

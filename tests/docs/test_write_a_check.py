@@ -65,8 +65,8 @@ def test_the_document_gives_every_file() -> None:
     assert set(blocks()) == {
         "src/winready/spec/standard.yaml",
         "src/winready/checks/extend_network/session_affinity.py",
-        "src/winready_sandbox/faults/network.py",
-        "src/winready/proof/expected/network.py",
+        "src/winready_sandbox/faults/service_proxy.py",
+        "src/winready/proof/expected/service_proxy.py",
     }
 
 
