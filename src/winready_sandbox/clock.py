@@ -7,8 +7,11 @@ A Windows container that needs 12 s to start needs 12 cluster seconds; at ``--sp
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from datetime import UTC, datetime
+
+from winready_sandbox.virtual_time import VirtualTimeLoop
 
 MAX_SPEED = 100.0
 """What ``--speed max`` means: faster than this, scheduling noise of the host drowns the model."""
@@ -29,8 +32,11 @@ def monotonic() -> float:
 
 
 def wall_time() -> float:
-    """Seconds since 1970, put forward by as much as the time of the loop is ahead."""
-    return time.time() + monotonic() - time.monotonic()
+    """Seconds since 1970, by the clock of the running event loop where that one is virtual."""
+    with contextlib.suppress(RuntimeError):
+        if isinstance(loop := asyncio.get_running_loop(), VirtualTimeLoop):
+            return loop.wall_time()
+    return time.time()
 
 
 def utc_now() -> datetime:

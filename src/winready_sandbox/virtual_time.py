@@ -34,7 +34,8 @@ class _Selector(selectors.BaseSelector):
 
     def __init__(self) -> None:
         self._real = selectors.DefaultSelector()
-        self.now = _later(time.monotonic())
+        # On a whole second: what is written down in seconds must not depend on when a trial was begun.
+        self.now = float(math.ceil(time.monotonic()))
         self.turns = 0
         self.outside_work = 0
         """Calls that threads are busy with."""
@@ -88,6 +89,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._files = _Selector()
         self._moment = self._files.now
+        self._ahead = math.floor(time.time()) - self._files.now
         self._set: dict[float, int] = {}
         """How many deadlines were set in this moment for each tick."""
         super().__init__(self._files)
@@ -98,6 +100,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Seconds on a clock that only waiting moves."""
         return self._files.now
+
+    def wall_time(self) -> float:
+        """Seconds since 1970 by the same clock."""
+        return self._ahead + self._files.now
 
     def call_at(
         self,

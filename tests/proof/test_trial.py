@@ -34,3 +34,6 @@ def test_a_trial_comes_to_the_same_end_each_time() -> None:
     # Down to addresses and counts.
     assert first.reasons == second.reasons
     assert "connections answered" in first.reasons["core.network.windows-to-linux-service-ip"]
+    other = hold_trial(trial._replace(seed=1))
+    assert isinstance(other, Proof)
+    assert other.reasons != first.reasons, "chance has another course"

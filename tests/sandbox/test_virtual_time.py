@@ -47,6 +47,16 @@ def test_waiting_takes_no_time_here_and_all_of_it_there() -> None:
     run(story())
 
 
+def test_time_begins_on_a_whole_second_whenever_that_is() -> None:
+    async def story() -> None:
+        assert monotonic() % 1 == 0
+        assert utc_now().microsecond == 0
+        await asyncio.sleep(0.25)
+        assert utc_now().microsecond == 250_000
+
+    run(story())
+
+
 def test_work_takes_no_time_there_however_long_it_takes_here() -> None:
     async def story() -> None:
         async with asyncio.timeout(0.01):

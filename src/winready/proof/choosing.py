@@ -26,6 +26,8 @@ class Trial(NamedTuple):
     """Of the fault, or of the sound cluster."""
     selection: Selection
     sound: bool = False
+    seed: int = 0
+    """Of chance: who starts when, what gets lost, who gets which address."""
 
     @property
     def seconds(self) -> float:

@@ -7,7 +7,6 @@ are shared and must not be changed.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,6 +37,7 @@ from winready_sandbox.api.shapes import conform
 from winready_sandbox.api.store import EVERYTHING, Bucket, Entry, Event, Store, Topic, Watch
 from winready_sandbox.api.validation import validate
 from winready_sandbox.api.validation.pods import ephemeral_containers
+from winready_sandbox.chance import unique
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Registry:
                 error.message = f"object is being deleted: {error.message}"
             raise error
         metadata.pop("resourceVersion", None)
-        metadata["uid"] = str(uuid.uuid4())
+        metadata["uid"] = unique()
         metadata["creationTimestamp"] = timestamp()
         apply_defaults(resource.kind, resource.group, obj)
         if not applied:

@@ -10,7 +10,6 @@ import base64
 import datetime
 import hashlib
 import json
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from winready_sandbox.api.errors import ApiError, bad_request, conflict, invalid, unprocessable
 from winready_sandbox.api.identity import Objects, User, service_account_user
+from winready_sandbox.chance import unique
 from winready_sandbox.clock import utc_now, wall_time
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
@@ -96,7 +96,7 @@ class TokenIssuer:
                 "exp": now + lifetime,
                 "iat": now,
                 "iss": self.issuer,
-                "jti": str(uuid.uuid4()),
+                "jti": unique(),
                 "kubernetes.io": private,
                 "nbf": now,
                 "sub": f"system:serviceaccount:{namespace}:{name}",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from winready_sandbox.chance import unique_hex
 from winready_sandbox.machine import commandline, executables, users
 from winready_sandbox.machine.builds import WindowsBuild, windows_build
 from winready_sandbox.machine.domain import CredentialSpec
@@ -70,7 +70,7 @@ class Container:
         self.machine = machine
         self.image = image
         self.os: OS = os or image.os
-        self.id = id or uuid.uuid4().hex * 2
+        self.id = id or unique_hex(64)
         self.name = name
         self.pod = pod
         """Namespace and name of the pod that it is part of."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from winready_sandbox.chance import unique
 from winready_sandbox.clock import Clock, wall_time
 from winready_sandbox.machine import image_trees
 from winready_sandbox.machine.builds import DEFAULT_CONTAINERD, WindowsBuild, containerd_release, windows_build
@@ -158,7 +159,7 @@ class Machine:
         self.installed_at = self.booted_at - 30 * 86400
         self._teardowns = 0
         self._boots = 11
-        self.boot_id = str(self._boots) if os == "windows" else str(uuid.uuid4())
+        self.boot_id = str(self._boots) if os == "windows" else unique()
 
     def _delivered(self) -> Directory:
         return image_trees.tree("windows-host" if self.os == "windows" else "alpine").thawed()
@@ -258,7 +259,7 @@ class Machine:
         self.booted_at = wall_time()
         self._boots += 1
         if not self.defects.boot_id_stays:
-            self.boot_id = str(self._boots) if self.os == "windows" else str(uuid.uuid4())
+            self.boot_id = str(self._boots) if self.os == "windows" else unique()
         self.virtual_machines.clear()
         if self.defects.files_lost:
             self.files.root.replace(self._delivered())

@@ -5,10 +5,10 @@ HostProcess containers read and change it; what they change stays until somebody
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from winready_sandbox.chance import unique
 from winready_sandbox.machine.builds import WindowsBuild
 
 
@@ -71,7 +71,7 @@ class HnsNetwork:
     type: str
     subnet: str = ""
     gateway: str = ""
-    id: str = field(default_factory=lambda: str(uuid.uuid4()).upper())
+    id: str = field(default_factory=lambda: unique().upper())
 
 
 @dataclass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import uuid
 from typing import Any, Literal
 
 from winready_sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable
+from winready_sandbox.chance import unique_hex
 from winready_sandbox.clock import Clock
 from winready_sandbox.nodes.times import stamp
 
@@ -80,7 +80,7 @@ class Recorder:
         if not self._affordable(about["uid"]):
             return
         event: Object = {
-            "metadata": {"name": f"{about['name']}.{uuid.uuid4().hex[:16]}", "namespace": namespace},
+            "metadata": {"name": f"{about['name']}.{unique_hex(16)}", "namespace": namespace},
             "involvedObject": about,
             "reason": reason,
             "message": message,

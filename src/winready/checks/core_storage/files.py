@@ -5,7 +5,7 @@ Files are small and large, one command reads them all, and what differs is told 
 
 from __future__ import annotations
 
-import secrets
+import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -26,7 +26,7 @@ Files = Mapping[str, Sequence[str]]
 
 def marker() -> str:
     """A text that was never written anywhere before; it ends in a letter, as `write_file` wants it."""
-    return f"winready-{secrets.token_hex(6)}z"
+    return f"winready-{random.randbytes(6).hex()}z"
 
 
 def long_marker() -> str:

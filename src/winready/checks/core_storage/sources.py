@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import secrets
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -41,7 +41,7 @@ def version(absent: str) -> Version:
     """Contents that were never anywhere before, without one of the keys."""
     texts = {key: [f"{marker()} is {key}"] for key in (SMALL, NESTED, GOES, COMES) if key != absent}
     # Every byte there is, line feeds and the old end-of-file mark among them.
-    binary = bytes(range(256)) + secrets.token_bytes(BINARY_BYTES)
+    binary = bytes(range(256)) + random.randbytes(BINARY_BYTES)
     return Version({**texts, BIG: numbered(long_marker(), LARGE)}, binary)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import random
 import re
-import secrets
 from dataclasses import dataclass
 
 from winready.checks.context import Context
@@ -42,7 +42,7 @@ class Marked:
 
 def new_file(ctx: Context, folder: str) -> Marked:
     """A file that nobody else has, in a share or a folder."""
-    mark = secrets.token_hex(4)
+    mark = random.randbytes(4).hex()
     return Marked(f"{folder}\\winready-{ctx.settings.run_id}-{mark}.txt", f"written-{mark}-by-winready")
 
 

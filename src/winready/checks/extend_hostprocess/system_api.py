@@ -4,7 +4,7 @@ An ordinary container that makes a group of its own must not make one on the nod
 """
 
 import contextlib
-import secrets
+import random
 
 from winready.checks.context import Context
 from winready.checks.hosting import fields, record_script, run_script, said
@@ -48,7 +48,7 @@ async def system_api(ctx: Context) -> None:
 
 async def _judge(ctx: Context, node: Node, ordinary: Pod) -> None:
     host = await ctx.host(node)
-    own, other = (f"winready-{ctx.settings.run_id}-{secrets.token_hex(4)}" for _ in range(2))
+    own, other = (f"winready-{ctx.settings.run_id}-{random.randbytes(4).hex()}" for _ in range(2))
     # Whether its image can do that at all does not matter: the node must not have that group afterwards.
     with contextlib.suppress(ExecFailed):
         await ordinary.run(["cmd", "/c", "net", "localgroup", other, "/add"])

@@ -6,7 +6,7 @@ old files or the new ones, never a mixture. The tree here has the same shape and
 
 from __future__ import annotations
 
-import secrets
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +69,7 @@ def downward_entries(
 def write(target: Directory, payload: Payload, *, windows: bool) -> None:
     """Give a directory this content, in one step."""
     acl = PROTECTED_ACL if windows else None
-    version = utc_now().strftime("..%Y_%m_%d_%H_%M_%S.") + str(secrets.randbelow(10**9)).zfill(9)
+    version = utc_now().strftime("..%Y_%m_%d_%H_%M_%S.") + f"{random.randrange(10**9):09}"
     content = Directory(0o777, fold=windows, acl=acl)
     files = Directory(0o755, fold=windows, acl=acl)
     for path, entry in payload.items():

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from winready_sandbox.chance import unique
 from winready_sandbox.machine.windows_host import HnsEndpoint, HnsNetwork
 from winready_sandbox.programs.powershell.values import PowerShellError, to_text
 
@@ -93,7 +93,7 @@ def _fill(arguments: list[Any], at: int, value: Any) -> None:
 
 
 def _create_namespace(session: Session, arguments: list[Any]) -> int:
-    identifier = _identifier(arguments[0]) or str(uuid.uuid4())
+    identifier = _identifier(arguments[0]) or unique()
     session.process.container.machine.windows_host.hns.namespaces[identifier] = "Guest"
     _fill(arguments, 2, 4660)
     _fill(arguments, 3, "")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from winready_sandbox.chance import unique
 from winready_sandbox.programs.powershell import interop
 from winready_sandbox.programs.powershell.types import plain_name
 from winready_sandbox.programs.powershell.values import PowerShellError, to_text
@@ -51,5 +51,5 @@ def _set_variable(session: Session, arguments: list[Any]) -> None:
 STATICS: dict[tuple[str, str], Callable[[Session, list[Any]], Any]] = {
     ("environment", "getenvironmentvariable"): _get_variable,
     ("environment", "setenvironmentvariable"): _set_variable,
-    ("guid", "newguid"): lambda session, arguments: str(uuid.uuid4()),
+    ("guid", "newguid"): lambda session, arguments: unique(),
 }

@@ -6,6 +6,7 @@ import fnmatch
 import uuid
 from typing import Any
 
+from winready_sandbox.chance import unique
 from winready_sandbox.machine.windows_host import FirewallRule
 from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
 from winready_sandbox.programs.powershell.values import PSObject, as_list, to_text
@@ -156,7 +157,7 @@ async def new_firewall_rule(call: Invocation) -> None:
     """Add a rule."""
     if not _may_change(call):
         return
-    name = call.text("Name") or str(uuid.uuid4())
+    name = call.text("Name") or unique()
     rule = FirewallRule(
         name,
         call.text("DisplayName", name),
