@@ -90,6 +90,11 @@ class Connection:
         self.read_all = inbound.read_all
         self.write = outbound.write
 
+    @property
+    def ended(self) -> bool:
+        """Whether the other end has hung up."""
+        return self._inbound.closed
+
     def close_write(self) -> None:
         """Say that nothing more will be sent; reading goes on."""
         self._outbound.close()

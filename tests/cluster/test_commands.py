@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from winready.cluster.commands import BODY, Reply, dig, read_blocks, read_dial, read_replies, write_file
+from winready.cluster.commands import (
+    BODY,
+    Reply,
+    Use,
+    dig,
+    keep,
+    read_blocks,
+    read_dial,
+    read_kept,
+    read_replies,
+    write_file,
+)
 from winready.cluster.stats import Usage
 
 
@@ -59,3 +70,15 @@ def test_errors_about_large_bodies_say_how_large_and_not_what() -> None:
     body = "x" * BODY
     said = read_dial(f'{{"errors":["Get \\"http://a:80/echo?msg={body}\\": time-out"]}}'.encode())
     assert said.errors == [f'Get "http://a:80/echo?msg=({BODY}-bytes)": time-out']
+
+
+def test_uses_of_one_connection_say_who_answered_and_how_many_new_ones_they_took() -> None:
+    command = keep("windows", "http://10.0.0.1:80/hostname", 3)
+    assert [word for word in command if word.startswith("http")][::2] == ["http://10.0.0.1:80/hostname"] * 3
+    printed = b'a#1\r\n{"errors":["x#y"]}#1\r\na#0\r\n{}#0\r\n#1\r\n'
+    assert read_kept(printed, 3) == [Use("a", 1), Use("a", 0), Use("", 1)]
+
+
+@pytest.mark.parametrize("output", [b"", b"a#1\n{}#1\n", b"a#1\n{}#1\nno number\n", b"a#1\n{}#1\na#0\nb#0\n"])
+def test_a_command_that_did_not_get_to_its_end_says_nothing_about_the_connection(output: bytes) -> None:
+    assert read_kept(output, 2) == []

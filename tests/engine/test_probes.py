@@ -226,6 +226,7 @@ def observing(
                 udp=service.udp_port,
                 also=service.also,
                 hold=OBSERVED,
+                keep=True,
             )
         finally:
             await side
@@ -255,6 +256,39 @@ def test_what_breaks_a_minute_into_the_observation_is_noticed(
     result = observing(network, monkeypatch, at(network, 60, fault))
     assert result.outcome == "failed"
     assert "windows-1" in result.reason
+
+
+def kept(result: RequirementResult) -> list[tuple[bool, str]]:
+    return [(probe.ok, probe.observed) for probe in result.evidence.probes if " connection to " in probe.title]
+
+
+@pytest.mark.parametrize(
+    ("fault", "answered"), [("link.windows.connections-cut", 13), ("service-proxy.windows.connections-forgotten", 12)]
+)
+def test_connections_that_do_not_last_fail_although_new_ones_are_answered(
+    network: Stage, monkeypatch: pytest.MonkeyPatch, fault: str, answered: int
+) -> None:
+    network.do(lambda _: network.sandbox.break_fault(fault, "windows-1"))
+    result = observing(network, monkeypatch, at(network, 0, fault))
+    assert result.outcome == "failed"
+    assert "Windows pod wc-1 on node windows-1 reaches the service" in result.reason
+    assert f"but connections do not last: {answered} of 13 requests answered by ls-" in result.reason
+    assert "a new connection was needed at request " in result.reason
+    assert "load balancers" in result.next_step
+    assert [ok for ok, _ in kept(result)] == [False, False], "one that is lost may be bad luck"
+
+
+def test_a_connection_that_is_lost_once_is_bad_luck(network: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    network.do(lambda _: network.sandbox.break_fault("link.windows.connections-cut", "windows-1"))
+
+    async def mended(ctx: Context) -> None:
+        await asyncio.sleep(OBSERVED)
+        await network.sandbox.heal_fault()
+
+    result = observing(network, monkeypatch, mended)
+    (first, _), (second, told) = kept(result)
+    assert (result.outcome, first, second) == ("passed", False, True)
+    assert told.endswith("over one connection")
 
 
 def test_large_bodies_that_get_lost_lead_to_the_mtu(network: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,19 @@ from winready.cluster.probes import describe, every
 
 
 async def reach_service(
-    ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str, *, hold: float | None = None
+    ctx: Context,
+    clients: list[Pod],
+    service: Service,
+    servers: list[Pod],
+    what: str,
+    *,
+    hold: float | None = None,
+    keep: bool = False,
 ) -> None:
-    """Every client is answered by each of the servers at all ports of the service's cluster IP, and goes on to be."""
+    """Every client is answered by each of the servers at all ports of the service's cluster IP, and goes on to be.
+
+    ``keep``: one connection of each lasts meanwhile.
+    """
     await every(
         *(
             ctx.probe.reach(
@@ -28,6 +38,7 @@ async def reach_service(
                 udp=service.udp_port,
                 also=service.also,
                 hold=hold,
+                keep=keep,
             )
             for client in clients
         )
@@ -44,8 +55,9 @@ async def reach_node_port(
     *,
     hold: float,
     everyone: bool = False,
+    keep: bool = False,
 ) -> None:
-    """The client reaches all ports of the service on that node, over TCP and UDP."""
+    """The client reaches all ports of the service on that node, over TCP and UDP; ``keep``: and a connection lasts."""
     if not node.addresses:
         raise CheckBlocked(f"node {node.name} has no InternalIP address to try the NodePort on")
     kind = "Windows" if node.windows else "Linux"
@@ -61,6 +73,7 @@ async def reach_node_port(
         udp=service.udp_node_port,
         also=service.also_on_nodes,
         hold=hold,
+        keep=keep,
     )
 
 

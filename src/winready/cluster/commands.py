@@ -87,6 +87,38 @@ def dial_all(os: Os, asks: Sequence[Ask]) -> list[str]:
     return fetch_all(os, [ask.url for ask in asks], max_time=max(dial_seconds(ask.tries) for ask in asks))
 
 
+KEPT_TRIES = 2
+KEPT_PAUSE = KEPT_TRIES * TABLE.dial_try
+"""Cluster seconds between two uses of one connection: Windows forgets one that is idle for minutes, and may."""
+
+
+def keep(os: Os, url: str, uses: int) -> list[str]:
+    """GET a URL so many times over one connection, with a pause after each; see `read_kept`.
+
+    curl uses a connection again for the next URL at the same place, and opens a new one where it has ended; each line
+    says how many were opened for it.
+    """
+    urls = [url, replace(PAUSE, tries=KEPT_TRIES).url] * uses
+    return [*fetch(os, urls[0], max_time=dial_seconds(KEPT_TRIES))[:-1], "-w", "#%{num_connects}\\n", *urls[:-1]]
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of a connection that is kept."""
+
+    answer: str
+    connects: int
+    """New connections that it took."""
+
+
+def read_kept(output: bytes, uses: int) -> list[Use]:
+    """Read what `keep` printed; empty when there are not as many lines, and nothing is known."""
+    found = [line.rpartition("#") for line in lines(output)]
+    if len(found) != 2 * uses - 1 or not all(count.isdigit() for _, _, count in found):
+        return []
+    return [Use(answer, int(count)) for answer, _, count in found[::2]]
+
+
 def without_padding(texts: list[str]) -> list[str]:
     """Words as evidence keeps them: how many bytes a body had says as much as all of them."""
     for size in (BODY, DATAGRAM):

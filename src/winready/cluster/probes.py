@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from winready.cluster.errors import ClusterError
 from winready.cluster.failures import CheckBlocked, CheckFailed
+from winready.cluster.keeping import keep_connection
 from winready.cluster.pods import Pod
 from winready.cluster.questions import LEAST_ATTEMPTS, Questions, Try, describe
 from winready.cluster.reaching import Goal, Reaching
@@ -39,19 +40,25 @@ class Prober(Questions):
         also: Sequence[int] = (),
         hold: float | None = None,
         watched: bool = False,
+        keep: bool = False,
     ) -> None:
         """Require that ``pod`` reaches one of ``servers`` (``everyone``: each of them) at an address, and goes on to.
 
         ``address`` may be a name. The servers must answer small and large bodies at ``port``, connections at the
         ports ``also``, and datagrams at the port ``udp`` if there is one. ``hold`` is how many cluster seconds it must
-        go on; 0 asks once, and ``watched`` asks every few of them. Raises `CheckFailed` that names the pod, its node
-        and what did not answer, with the nodes that it is on.
+        go on; 0 asks once, and ``watched`` asks every few of them. ``keep`` also keeps one connection open meanwhile.
+        Raises `CheckFailed` that names the pod, its node and what did not answer, with the nodes that it is on.
         """
         names = {server.name: server for server in servers}
         goal = Goal(pod, address, port, names, what, hint, udp, tuple(also), watched)
         reaching = Reaching(self, goal)
         await reaching.first_answer(window)
-        await reaching.go_on(window, self.timing.table.hold if hold is None else hold)
+        hold = self.timing.table.hold if hold is None else hold
+        lasting = [keep_connection(self, goal, hold)] if keep else []
+        # What is lost altogether is told once, and not as a connection that does not last as well.
+        for ending in await asyncio.gather(reaching.go_on(window, hold), *lasting, return_exceptions=True):
+            if ending is not None:
+                raise ending
         if everyone:
             await reaching.see_everyone()
 

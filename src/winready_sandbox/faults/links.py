@@ -34,6 +34,13 @@ LINK_FAULTS = (
         fact="issue kubernetes/kubernetes#103312: latency and time-outs on Windows nodes each time a pod ends there",
     ),
     Fault(
+        "link.windows.connections-cut",
+        "Connections between one Windows node and the others are reset after a minute; new ones are not hindered.",
+        "network.link",
+        {"cut_after": 60.0},
+        fact="issue kubernetes/kubernetes#113842: connections that nobody meant break while others come and go",
+    ),
+    Fault(
         "link.windows.slow",
         "Every packet to and from one Windows node takes a fifth of a second longer.",
         "network.link",

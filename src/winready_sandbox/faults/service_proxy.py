@@ -247,6 +247,13 @@ SERVICE_PROXY_FAULTS = (
         fact="brief N2: connect ok, body hangs",
     ),
     Fault(
+        "service-proxy.windows.connections-forgotten",
+        "Connections through services on one Windows node stall after a minute; new ones are led on.",
+        "network.proxy",
+        {"forgets_after": 60.0},
+        fact="issue kubernetes/kubernetes#133639: how long a connection through a service lasts is not ours to set",
+    ),
+    Fault(
         "service-proxy.linux.nodeport-dead",
         "NodePorts do not answer on one Linux node; on all others they do.",
         "network.proxy",

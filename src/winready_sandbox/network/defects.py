@@ -77,6 +77,8 @@ class ProxyDefects:
     """Datagrams still go to backends that went away as well; connections do not."""
     max_payload: int = 0
     """Packets with more payload bytes than this vanish on the way through a service (0: none do)."""
+    forgets_after: float = 0.0
+    """Cluster seconds after which packets of a connection through a service vanish (0: they never do)."""
     ipv4_only: bool = False
     """Only backends of IPv4 get into the tables."""
     second_family_missing: bool = False
@@ -175,6 +177,8 @@ class LinkDefects:
     """Up to so many cluster seconds are added to each way of each flow to and from other nodes, more or less."""
     udp_dead: bool = False
     """No datagram gets to or from other nodes."""
+    cut_after: float = 0.0
+    """Cluster seconds after which a connection to or from another node is reset (0: it stays)."""
     first_pod_only: bool = False
     """Flows from other nodes reach only the pod that has been on this node for the longest time."""
     newest_pod_only: bool = False

@@ -73,6 +73,8 @@ class NetworkEndpoint:
         client = Connection(back, towards, local, (address, port))
         server = Connection(towards, back, path.target, (path.source or local[0], local[1]))
         self.stack.connections.add(client)
+        if path.cut_after:
+            asyncio.get_running_loop().call_later(self.fabric.clock.wall(path.cut_after), client.close)
         if path.listener is not None:
             path.listener.accept(server)
         else:
@@ -96,8 +98,9 @@ class NetworkEndpoint:
         return any(lost)
 
     def _pipe(self, path: Path, largest: int) -> Pipe:
-        if path.extra_delay or largest:
-            return LinkPipe(self.fabric.clock.wall(path.extra_delay), largest)
+        if path.extra_delay or largest or path.stalls_after:
+            clock = self.fabric.clock
+            return LinkPipe(clock.wall(path.extra_delay), largest, clock.wall(path.stalls_after))
         return Pipe()
 
     async def _travel(self, path: Path, timeout: float, address: str, *, refusal: float = 0.0) -> None:

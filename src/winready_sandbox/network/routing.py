@@ -45,6 +45,10 @@ class Path:
     """Of a packet of the receiver."""
     lossy: tuple[NodeNetwork, ...] = ()
     """Nodes over whose wires it goes."""
+    cut_after: float = 0.0
+    """Cluster seconds after which a connection is reset; 0: it stays."""
+    stalls_after: float = 0.0
+    """Cluster seconds after which nothing of it arrives any more."""
     outside: bool = False
 
 
@@ -129,7 +133,7 @@ def _to_backend(
         path = replace(
             path, max_payload=min(path.max_payload or most, most), max_answer=min(path.max_answer or most, most)
         )
-    return path
+    return replace(path, stalls_after=after) if (after := node.defects.proxy.forgets_after) else path
 
 
 def _deliver(
@@ -185,6 +189,7 @@ def _deliver(
         _largest(src, dst, wires, protocol),
         _largest(dst, src, wires, protocol),
         wires,
+        min((node.defects.link.cut_after for node in wires if node.defects.link.cut_after), default=0.0),
     )
 
 

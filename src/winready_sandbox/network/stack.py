@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import weakref
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -31,25 +33,42 @@ class PodIdentity:
 
 
 class LinkPipe(Pipe):
-    """A pipe over a bad wire: bytes arrive late, and too large packets never."""
+    """A pipe over a bad wire: bytes arrive late, too large packets never, and after a while nothing does."""
 
-    def __init__(self, delay: float, max_payload: int) -> None:
+    def __init__(self, delay: float, max_payload: int, stalls_after: float = 0.0) -> None:
         super().__init__()
         self._delay = delay
         self._max_payload = max_payload
+        self._stalls = asyncio.get_running_loop().time() + stalls_after if stalls_after else math.inf
         self._done = False
+        self._under_way: deque[bytes] = deque()
+        """What was sent and has not arrived, in its order; nothing at all for the end."""
 
     def write(self, data: bytes) -> None:
         """Send bytes on their way."""
-        if self._done or (self._max_payload and len(data) > self._max_payload):
-            return
-        asyncio.get_running_loop().call_later(self._delay, super().write, data)
+        if data and not (self._done or (self._max_payload and len(data) > self._max_payload) or self._stalled):
+            self._send(data)
 
     def close(self) -> None:
         """End the stream behind what is still under way."""
-        if not self._done:
+        if not self._done and not self._stalled:
             self._done = True
-            asyncio.get_running_loop().call_later(self._delay, super().close)
+            self._send(b"")
+
+    def _send(self, data: bytes) -> None:
+        self._under_way.append(data)
+        # Timers may come in another order than they were set in; bytes never do.
+        asyncio.get_running_loop().call_later(self._delay, self._arrive)
+
+    def _arrive(self) -> None:
+        if data := self._under_way.popleft():
+            super().write(data)
+        else:
+            super().close()
+
+    @property
+    def _stalled(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._stalls
 
 
 class PortListener:

@@ -35,6 +35,16 @@ class Transfer:
 
     status: int = 0
     size: int = 0
+    connects: int = 0
+    """New connections that it took."""
+
+
+Place = tuple[str, str, int]
+"""Scheme, host and port."""
+
+
+class Dead(Exception):
+    """A connection that was kept turned out to have ended."""
 
 
 async def curl(process: Process) -> int:
@@ -49,18 +59,25 @@ async def curl(process: Process) -> int:
         process.err(f"curl: (2) no URL specified\n{HELP}")
         return 2
     code = 0
-    for number, url in enumerate(options.urls):
-        code = await _Curl(process, options, number).fetch(url)
+    kept: dict[Place, Stream] = {}
+    try:
+        for number, url in enumerate(options.urls):
+            code = await _Curl(process, options, number, kept).fetch(url)
+    finally:
+        for stream in kept.values():
+            stream.close()
     return code
 
 
 class _Curl:
     """One transfer after the options were read."""
 
-    def __init__(self, process: Process, options: Options, number: int) -> None:
+    def __init__(self, process: Process, options: Options, number: int, kept: dict[Place, Stream]) -> None:
         self._process = process
         self._options = options
         self._number = number
+        self._kept = kept
+        """Open connections, for whatever URL is next at the same place."""
         self._clock = process.container.clock
 
     async def fetch(self, url: str) -> int:
@@ -69,6 +86,7 @@ class _Curl:
         code = await self._attempt(url, transfer)
         if (text := self._options.values.get("write-out")) is not None:
             shown = text.replace("%{http_code}", f"{transfer.status:03d}")
+            shown = shown.replace("%{num_connects}", str(transfer.connects))
             self._process.out(shown.replace("\\n", "\n").replace("%%", "%"))
         return code
 
@@ -98,22 +116,43 @@ class _Curl:
 
     async def _exchange(self, url: str, transfer: Transfer) -> tuple[http1.Head, bytes]:
         scheme, host, port, target = self._split(url)
+        place = (scheme, host, port)
+        request = http1.request_bytes("GET", target, self._headers(host, port, scheme), b"")
+        kept = self._kept.pop(place, None)
+        if kept is not None and not kept.ended:
+            try:
+                return await self._ask(kept, place, request, transfer)
+            except Dead:
+                # As curl does: it cannot know whether the server has seen the request, and tries once more.
+                pass
         stream = await self._open(scheme, host, port)
+        transfer.connects += 1
         try:
-            stream.write(http1.request_bytes("GET", target, self._headers(host, port, scheme), b""))
+            return await self._ask(stream, place, request, transfer)
+        except Dead:
+            raise Failed(52, "Empty reply from server") from None
+
+    async def _ask(self, stream: Stream, place: Place, request: bytes, transfer: Transfer) -> tuple[http1.Head, bytes]:
+        reusable = False
+        try:
+            stream.write(request)
             try:
                 head = await http1.read_head(stream)
                 if head is None:
-                    raise Failed(52, "Empty reply from server")
+                    raise Dead
                 transfer.status = head.status
                 content = await http1.read_rest(stream, head, "GET")
+                reusable = http1.keeps(head)
             except http1.BadAnswer:
                 raise Failed(1, "Received HTTP/0.9 when not allowed") from None
             except asyncio.IncompleteReadError as error:
                 left = (error.expected or 0) - len(error.partial)
                 raise Failed(18, f"end of response with {left} bytes missing") from None
         finally:
-            stream.close()
+            if reusable:
+                self._kept[place] = stream
+            else:
+                stream.close()
         transfer.size = len(content)
         return head, content
 

@@ -190,6 +190,13 @@ async def read_rest(stream: Stream, head: Head, method: str) -> bytes:
     return await _read_body(stream, {key.lower(): value for key, value in head.headers}, until_close=True)
 
 
+def keeps(head: Head) -> bool:
+    """Whether the connection can be used again after that answer."""
+    names = {name.lower(): value.lower() for name, value in head.headers}
+    bounded = "content-length" in names or "transfer-encoding" in names or head.status in (204, 304)
+    return bounded and head.version == "HTTP/1.1" and names.get("connection") != "close"
+
+
 async def read_answer(stream: Stream, method: str = "GET") -> Answer | None:
     """A whole answer; None when the peer closed without a word."""
     head = await read_head(stream)

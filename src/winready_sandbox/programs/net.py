@@ -34,6 +34,10 @@ class Stream(Protocol):
     def close(self) -> None:
         """Hang up."""
 
+    @property
+    def ended(self) -> bool:
+        """Whether the other end has hung up."""
+
 
 def endpoint_of(process: Process) -> NetworkEndpoint:
     """The network of the process's container."""
@@ -153,6 +157,11 @@ class TlsStream:
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the other end has hung up."""
+        return self._connection.ended
 
 
 def client_tls(*, verify: bool, authorities: str = "") -> ssl.SSLContext:

@@ -339,6 +339,26 @@ async def three_new_pods(b: Bench, node: str) -> str:
     return str(ways.count("reached"))
 
 
+async def _kept(b: Bench, pod: str, url: str) -> str:
+    """Whether a connection that is used every ten seconds lasts for a minute and a half."""
+    pause = "http://127.0.0.1:8080/dial?host=127.0.0.1&port=8081&protocol=udp&request=pause&tries=2"
+    uses = [url, pause] * 10
+    _, text = await b.run(pod, "curl.exe", "-s", "--max-time", "15", "-w", "#%{num_connects}\\n", *uses)
+    lines = text.splitlines()[::2]
+    answered = sum(not line.startswith("#") for line in lines)
+    return f"{answered} over {sum(int(line.rpartition('#')[2]) for line in lines)}"
+
+
+async def connection_to_pod(b: Bench, node: str) -> str:
+    """A Windows pod keeps a connection to a Linux pod."""
+    return await _kept(b, f"wc-{_n(node)}", f"http://{b.addresses['ls-1'][0]}:8080/hostname")
+
+
+async def connection_to_service(b: Bench, node: str) -> str:
+    """A Windows pod keeps a connection to the service of the Linux pods."""
+    return await _kept(b, f"wc-{_n(node)}", f"http://{_vip(b, 'ls')}/hostname")
+
+
 REACHING_CASES = [
     Case("service-proxy.windows.udp-nodeport-dead", udp_node_port, "reached", "not reached"),
     Case("service-proxy.windows.nodeport-local-only", node_port, "ls", "time-out"),
@@ -379,6 +399,8 @@ REACHING_CASES = [
     Case("link.windows.udp-dead", datagram, "reached, reached", "not reached, reached"),
     Case("link.windows.first-pod-only", pods_reached, "all", "one or none"),
     Case("link.windows.comes-and-goes", minute, "all", "most"),
+    Case("link.windows.connections-cut", connection_to_pod, "10 over 1", "10 over 2"),
+    Case("service-proxy.windows.connections-forgotten", connection_to_service, "10 over 1", "9 over 2"),
     Case("link.windows.first-pod-gets-out", pods_that_reach, "all", "one or none"),
     Case("link.windows.newest-pod-only", beside_a_new_pod, "ws", "time-out"),
     Case("link.windows.pods-lost-later", inbound, "ws", "time-out"),

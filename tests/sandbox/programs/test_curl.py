@@ -115,3 +115,57 @@ async def test_https_is_the_real_protocol(fabric: Fabric, client: Container) -> 
     client.files.write("C:\\ca.crt", authority.certificate)
     assert (await run(client, "curl.exe", "-sS", "--cacert", "C:\\ca.crt", url)).out == "ok"
     server.close()
+
+
+CONNECTS = ("-s", "-w", "#%{num_connects} ")
+
+
+async def test_a_connection_serves_the_next_url_at_the_same_place(server: Container, client: Container) -> None:
+    here, there = f"http://{address(server)}:8080/echo?msg=a", f"http://{address(server)}:8080/echo?msg=b"
+    assert (await run(client, "curl.exe", *CONNECTS, here, there, here)).out == "a#1 b#0 a#0 "
+    assert (await run(client, "curl.exe", *CONNECTS, here)).out == "a#1 ", "it ends with its command"
+
+
+@pytest.mark.parametrize(
+    ("head", "hangs_up", "second"),
+    [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close", False, "#1"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1", True, "#1"),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 1", False, "#1"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1", False, "#0"),
+    ],
+)
+async def test_a_server_may_end_a_connection_and_curl_opens_another(
+    fabric: Fabric, client: Container, head: str, hangs_up: bool, second: str
+) -> None:
+    other = on_node(fabric, "l1", "other")
+
+    async def serve(connection: Connection) -> None:
+        while line := await connection.readline():
+            if line.strip():
+                continue
+            connection.write(f"{head}\r\n\r\nx".encode())
+            if hangs_up:
+                connection.close()
+
+    network_of(other).listen(80, serve)
+    url = f"http://{address(other)}/"
+    assert (await run(client, "curl.exe", *CONNECTS, url, url)).out == f"x#1 x{second} "
+
+
+async def test_a_kept_connection_that_ends_without_an_answer_is_tried_once_more(
+    fabric: Fabric, client: Container
+) -> None:
+    other = on_node(fabric, "l1", "other")
+
+    async def once(connection: Connection) -> None:
+        for answer in (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", b""):
+            while (await connection.readline()).strip():
+                pass
+            connection.write(answer)
+        connection.close()
+
+    network_of(other).listen(80, once)
+    url = f"http://{address(other)}/"
+    result = await run(client, "curl.exe", *CONNECTS, url, url)
+    assert (result.code, result.out) == (0, "x#1 x#1 ")

@@ -12,4 +12,5 @@ async def linux_to_windows_service_ip(ctx: Context) -> None:
     clients = await ctx.clients("linux")
     # A server that cannot be reached at all is not the service's fault.
     await require_reachable_pods(ctx, clients, servers)
-    await reach_service(ctx, clients, service, servers, "the service of the Windows pods", hold=ctx.times.observe)
+    what = "the service of the Windows pods"
+    await reach_service(ctx, clients, service, servers, what, hold=ctx.times.observe, keep=True)

@@ -6,7 +6,7 @@ import asyncio
 
 from winready.checks.context import Context
 from winready.checks.fixtures import Service
-from winready.checks.reaching import reach_node_port
+from winready.checks.reaching import asked_by_others, reach_node_port
 from winready.cluster.commands import fetch
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.pods import Pod
@@ -20,8 +20,21 @@ async def reach_on_every_node(
     pairs = [(client, node) for client in clients for node in ctx.nodes if node.name != client.node.name]
     if not pairs:
         raise CheckBlocked("there is no node besides the clients' own to try the NodePort on")
+    keepers = {(client.name, node.name) for client, node in asked_by_others(clients, ctx.nodes)}
     outcomes = await asyncio.gather(
-        *(reach_node_port(ctx, client, node, service, servers, what, hold=ctx.times.observe) for client, node in pairs),
+        *(
+            reach_node_port(
+                ctx,
+                client,
+                node,
+                service,
+                servers,
+                what,
+                hold=ctx.times.observe,
+                keep=(client.name, node.name) in keepers,
+            )
+            for client, node in pairs
+        ),
         return_exceptions=True,
     )
     await _record_own_nodes(ctx, clients, service, servers)

@@ -25,6 +25,7 @@ async def reach_pods(ctx: Context, clients: list[Pod], servers: list[Pod], *, ho
                 udp=NETEXEC_UDP,
                 hold=ctx.times.observe if hold is None else hold,
                 watched=(client.name, server.name) in watched,
+                keep=(client.name, server.name) in watched,
             )
             for client in clients
             for server in servers

@@ -12,7 +12,7 @@ async def windows_to_linux_service_ip(ctx: Context) -> None:
     servers, service = await ctx.servers("linux"), await ctx.service("linux")
     clients, what = await ctx.clients("windows"), "the service of the Linux pods"
     await every(
-        reach_service(ctx, clients, service, servers, what, hold=ctx.times.observe),
+        reach_service(ctx, clients, service, servers, what, hold=ctx.times.observe, keep=True),
         # What holds for the first pod of a node may hold for no other one; once is enough to see that.
         reach_service(ctx, await ctx.servers("windows"), service, servers, what, hold=0),
     )

@@ -25,6 +25,8 @@ LINK = {
     ),
     # Somebody looks every few seconds for N5 and N6; who else looks while the link is down is a matter of luck.
     "link.windows.comes-and-goes": Expectation("N5 N6", blocks=f"{CROSSING} {X}"),
+    # Which of two servers behind the service a connection leads to is a matter of luck for N2.
+    "link.windows.connections-cut": Expectation("N1 N3 N4 N5 N6", blocks="N2"),
     "link.windows.slow": HARMLESS,
     "link.windows.duplicate-pod-ip": Expectation(
         "N6 N7 N8 N9 N13 C2 C3 X5", blocks="N2 N4 N12 S6 C1 K1 K2 W3 P7 X3 X4"

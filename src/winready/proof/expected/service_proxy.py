@@ -47,6 +47,7 @@ SERVICE_PROXY = {
     "service-proxy.windows.one-backend-per-client": Expectation("N1 N8 N9 N13 C2 C3 X1 X5"),
     "service-proxy.windows.stale-datagrams": Expectation("N9 N13"),
     "service-proxy.windows.large-lost": Expectation("N1 N3 N4 N8 N9 N10 N13 C2 C3 P1 X1 X2 X4 X5", blocks="S5 C1"),
+    "service-proxy.windows.connections-forgotten": Expectation("N1 N3 N4"),
     "service-proxy.linux.nodeport-dead": Expectation("N3 N4 N8 C3 W3 X2 X4"),
     "service-proxy.windows.ipv4-only": Expectation("X1 X2 X4 X5"),
     "service-proxy.windows.second-family-missing": Expectation("X5"),
