@@ -1,7 +1,7 @@
 """An event loop that does less around each call than asyncio's own.
 
-A sandbox is many small tasks that wake each other up: a trial makes more than a hundred thousand calls, and most of them
-are alone in their turn of the loop.
+A sandbox is many small tasks that wake each other up: a trial makes more than a hundred thousand calls, and most of
+them are alone in their turn of the loop.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class LeanLoop(asyncio.SelectorEventLoop):
     _ready: deque[Any]
     _selector: BaseSelector
     _stopping: bool
+    _process_events: Callable[[list[Any]], None]
 
     def __init__(self, selector: BaseSelector | None = None) -> None:
         super().__init__(selector)

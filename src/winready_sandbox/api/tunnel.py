@@ -35,6 +35,7 @@ HOP_BY_HOP = frozenset(
     )
 )
 PRIVATE = frozenset(("authorization", "host", "content-length", "cookie"))
+STAYING = HOP_BY_HOP | PRIVATE
 LARGEST_REFUSAL = 64 * 1024
 
 
@@ -72,7 +73,7 @@ def wants_upgrade(request: web.Request) -> bool:
 
 def passed_on(request: web.Request) -> list[tuple[str, str]]:
     """The headers that go along: not those of this hop, and no credentials."""
-    return [(key, value) for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP | PRIVATE]
+    return [(key, value) for key, value in request.headers.items() if key.lower() not in STAYING]
 
 
 async def forward(
