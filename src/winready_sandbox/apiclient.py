@@ -12,12 +12,13 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 import msgspec
 
 from winready_sandbox.wire import Accept, WireConnector
+from winready_sandbox.wire_http import Answer, WireClient
 
 Object = dict[str, Any]
 PatchKind = Literal["merge", "strategic", "json", "apply"]
@@ -113,6 +114,19 @@ class Transport:
             if access.certificate:
                 self._tls.load_cert_chain(*access.certificate)
         self._session: aiohttp.ClientSession | None = None
+        self._wires = WireClient(inside, urlsplit(self.server).netloc) if inside is not None else None
+
+    async def ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, timeout: float
+    ) -> Answer:
+        """One request and its whole answer."""
+        if self._wires is not None:
+            return await self._wires.request(method, path, headers, body, timeout)
+        limit = aiohttp.ClientTimeout(total=timeout)
+        url = self.server + path
+        async with self.session.request(method, url, data=body, headers=headers, timeout=limit) as response:
+            raw = await response.read()
+        return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, raw)
 
     @property
     def session(self) -> aiohttp.ClientSession:
@@ -128,6 +142,8 @@ class Transport:
 
     async def close(self) -> None:
         """Hang up."""
+        if self._wires is not None:
+            self._wires.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -167,23 +183,20 @@ class ApiClient:
         timeout: float = 30.0,
     ) -> Any:
         """One request; waits and tries again while the server says that it is busy."""
-        url = self._transport.server + path + (f"?{urlencode(query)}" if query else "")
+        target = path + (f"?{urlencode(query)}" if query else "")
         headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
         data = None if body is None else msgspec.json.encode(body)
         for attempt in range(_BUSY_TRIES):
             try:
-                async with self._transport.session.request(
-                    method, url, data=data, headers=headers, timeout=aiohttp.ClientTimeout(total=timeout)
-                ) as response:
-                    raw = await response.read()
+                status, told, raw = await self._transport.ask(method, target, headers, data, timeout)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise ApiUnreachable(f"{method} {path}: {error or type(error).__name__}") from error
-            if response.status < 400:
+            if status < 400:
                 return msgspec.json.decode(raw) if raw[:1] in (b"{", b"[") else raw.decode()
-            if response.status not in (429, 503) or attempt == _BUSY_TRIES - 1:
+            if status not in (429, 503) or attempt == _BUSY_TRIES - 1:
                 break
-            await asyncio.sleep(_retry_after(response.headers) or 0.1 * 2**attempt)
-        raise _failure(response.status, raw)
+            await asyncio.sleep(_retry_after(told) or 0.1 * 2**attempt)
+        raise _failure(status, raw)
 
     async def get(self, resource: str, name: str, namespace: str = "") -> Object:
         """One object."""
@@ -354,7 +367,7 @@ def _selectors(labels: str, fields: str) -> dict[str, str]:
 
 def _retry_after(headers: Mapping[str, str]) -> float:
     try:
-        return float(headers.get("Retry-After", ""))
+        return float(headers.get("retry-after", ""))
     except ValueError:
         return 0.0
 

@@ -39,20 +39,27 @@ def _number(text: str) -> Fraction:
 
 def canonical(quantity: object) -> str:
     """The form in which the API server writes a quantity: no fractions, the largest suffix that allows it."""
-    amount = parse(quantity)
-    found = _FORM.fullmatch(str(quantity))
+    if isinstance(quantity, bool):
+        raise ValueError(f"{quantity} is not a quantity")
+    return _canonical(str(quantity))
+
+
+@functools.lru_cache(maxsize=8192)
+def _canonical(text: str) -> str:
+    amount = _number(text)
+    found = _FORM.fullmatch(text)
     suffix = (found[3] if found else "") or ""
     if suffix.endswith("i") and amount.denominator == 1 and abs(amount) >= 1024:
         scale = [*_BINARY]
     elif found and found[2]:
-        return str(quantity)
+        return text
     else:
         scale = ["n", "u", "m", "", *_DECIMAL]
     for name in reversed(scale):
         scaled = amount / _SUFFIXES.get(name, Fraction(1))
         if scaled.denominator == 1 and (scaled or not name):
             return f"{scaled}{name}"
-    return str(quantity) if suffix.endswith("i") else f"{-(-amount // _SUFFIXES['n'])}n"
+    return text if suffix.endswith("i") else f"{-(-amount // _SUFFIXES['n'])}n"
 
 
 def of_bytes(size: int) -> str:

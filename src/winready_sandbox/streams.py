@@ -48,6 +48,14 @@ class Pipe:
             await self._more()
         return self._take(end or len(self._inside))
 
+    def take_head(self) -> bytes:
+        """All lines through the first empty one; nothing if that has not arrived, or is not the end of such lines."""
+        inside = self._inside
+        end = 0 if inside.startswith(b"\r\n") else inside.find(b"\r\n\r\n") + 2
+        if end == 1 or inside.find(b"\n\n", 0, end) >= 0 or inside.find(b"\n\r\n", 0, end) >= 0:
+            return b""
+        return self._take(end + 2)
+
     async def readexactly(self, size: int) -> bytes:
         """Exactly that many bytes; raises ``asyncio.IncompleteReadError`` at an early end."""
         while len(self._inside) < size:
@@ -87,6 +95,7 @@ class Connection:
         self.read = inbound.read
         self.readline = inbound.readline
         self.readexactly = inbound.readexactly
+        self.take_head = inbound.take_head
         self.read_all = inbound.read_all
         self.write = outbound.write
 

@@ -18,6 +18,8 @@ from concurrent.futures import Executor
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
+from winready_sandbox.event_loop import LeanLoop
+
 TICK = 2.0**-20
 """Seconds, a power of two: sums and differences of ticks are exact."""
 MOST_TURNS = 1_000_000
@@ -83,7 +85,7 @@ class _Selector(selectors.BaseSelector):
         return []
 
 
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
+class VirtualTimeLoop(LeanLoop):
     """The loop."""
 
     def __init__(self) -> None:

@@ -36,6 +36,7 @@ class Wire(asyncio.Transport):
         self._closing = False
         self._lost = False
         self._due = False
+        self._over: asyncio.Future[None] | None = None
 
     def tie(self, peer: Wire) -> None:
         """Make these the two ends of one connection."""
@@ -144,6 +145,29 @@ class Wire(asyncio.Transport):
             self._lost = True
             self._inbox.clear()
             self._protocol.connection_lost(error)
+            if self._over is not None and not self._over.done():
+                self._over.set_result(None)
+
+
+def splice(near: Wire, far: Wire) -> asyncio.Future[None]:
+    """Step out of the middle: whoever is at the other ends of these two talks directly from now on.
+
+    What they had sent before arrives first. Closing or aborting one of the two still does so to its other end. The
+    future is done as soon as one of the other ends has lost the connection.
+    """
+    one, other = near._peer, far._peer
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    if one is None or other is None or one._lost or other._lost:
+        over.set_result(None)
+        return over
+    one.tie(other)
+    one._over = other._over = over
+    for middle, receiver in ((near, other), (far, one)):
+        receiver._inbox += middle._inbox
+        middle._inbox.clear()
+        receiver._ended = receiver._ended or middle._ended
+        receiver._wake_again()
+    return over
 
 
 def _feed(protocol: asyncio.BaseProtocol, data: bytes) -> None:

@@ -44,8 +44,8 @@ class Script:
         return web.json_response({"items": items, "metadata": {"resourceVersion": version}})
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[tuple[Script, ApiClient]]:
+@pytest.fixture(params=["socket", "inside"])
+async def server(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Script, ApiClient]]:
     script = Script()
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", script.handle)
@@ -53,7 +53,8 @@ async def server() -> AsyncIterator[tuple[Script, ApiClient]]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    transport = Transport(Access(f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    inside = runner.server if request.param == "inside" else None
+    transport = Transport(Access(f"http://127.0.0.1:{runner.addresses[0][1]}"), inside)
     yield script, ApiClient(transport, token="t")
     await transport.close()
     await runner.cleanup()

@@ -68,3 +68,20 @@ async def test_two_readers_at_once_are_a_mistake() -> None:
         await pipe.read()
     pipe.close()
     assert await first == b""
+
+
+@pytest.mark.parametrize(
+    ("arrived", "head"),
+    [
+        (b"A: b\r\nC: d\r\n\r\nbody\r\n\r\n", b"A: b\r\nC: d\r\n\r\n"),
+        (b"\r\nbody\r\n\r\n", b"\r\n"),
+        (b"A: b\r\nC: d\r\n", b""),
+        (b"A: b\n\nbody\r\n\r\n", b""),
+        (b"A: b\n\r\nbody\r\n\r\n", b""),
+        (b"", b""),
+    ],
+)
+async def test_a_head_is_taken_at_once_if_it_is_there_and_plain(arrived: bytes, head: bytes) -> None:
+    pipe = filled(arrived, closed=True)
+    assert pipe.take_head() == head
+    assert await pipe.read_all() == arrived[len(head) :]

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from winready_sandbox.wire import HIGH, INSIDE, WireConnector, connect, open_streams
+from winready_sandbox.wire import HIGH, INSIDE, WireConnector, connect, open_streams, splice
 
 
 class Recorder(asyncio.Protocol):
@@ -99,6 +99,45 @@ async def test_a_writer_waits_for_a_slow_reader() -> None:
     reading.resume_reading()
     await ours.resumed.wait()
     assert len(theirs.data) == HIGH + 1
+
+
+async def test_who_steps_out_of_the_middle_leaves_two_ends_that_talk_directly() -> None:
+    client, server, middle = Recorder(), Recorder(), Recorder()
+    near, far = connect(middle, client), connect(Recorder(), server)
+    assert isinstance(client.transport, asyncio.Transport)
+    assert isinstance(server.transport, asyncio.Transport)
+    client.transport.write(b"sent before, ")
+    server.transport.write(b"answered before, ")
+    over = splice(near, far)
+    client.transport.write(b"sent after")
+    server.transport.write(b"answered after")
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert (server.data, client.data) == (b"sent before, sent after", b"answered before, answered after")
+    assert (middle.data, over.done()) == (b"", False)
+    client.transport.close()
+    await over
+    assert await server.lost is None
+    assert await client.lost is None
+
+
+async def test_who_stands_aside_can_still_cut_the_connection() -> None:
+    client, server = Recorder(), Recorder()
+    near, far = connect(Recorder(), client), connect(Recorder(), server)
+    over = splice(near, far)
+    near.abort()
+    far.close()
+    await over
+    assert isinstance(await client.lost, ConnectionResetError)
+    assert await server.lost is None
+
+
+async def test_there_is_nothing_to_step_out_of_where_one_end_has_gone() -> None:
+    client, server = Recorder(), Recorder()
+    near, far = connect(Recorder(), client), connect(Recorder(), server)
+    near.abort()
+    await client.lost
+    assert splice(near, far).done()
 
 
 async def test_streams_end_with_what_the_server_sends() -> None:

@@ -25,7 +25,8 @@ def fresh(value: Any) -> Any:
 
 def timestamp(later: float = 0) -> str:
     """Now (or so many seconds later) as ``metav1.Time`` writes it."""
-    return (utc_now() + timedelta(seconds=later)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = utc_now() + timedelta(seconds=later) if later else utc_now()
+    return f"{when.isoformat()[:19]}Z"  # much cheaper than strftime
 
 
 def parse_timestamp(text: str | None) -> datetime | None:

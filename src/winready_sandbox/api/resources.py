@@ -341,6 +341,10 @@ class ResourceTable:
                 versions.append(resource.version)
         return groups
 
+    def serves(self, group: str, version: str) -> bool:
+        """Whether there is any kind of that group and version."""
+        return any(key[0] == group and key[1] == version for key in self._by_path)
+
     def of(self, group: str, version: str) -> list[Resource]:
         """The kinds of one group and version, by name."""
         return sorted((r for r in self if (r.group, r.version) == (group, version)), key=lambda r: r.plural)

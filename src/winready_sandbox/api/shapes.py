@@ -164,15 +164,19 @@ def _wrong(value: Any, owner: Type, path: str, wanted: str) -> _WrongType:
     return _WrongType(f"json: cannot unmarshal {found} into Go struct field {owner.short}.{plain} of type {wanted}")
 
 
+_PLAIN: dict[str, type] = {"string": str, "Time": str, "MicroTime": str, "bool": bool, "int": int, "long": int}
+"""Types whose values are stored as they come; most fields are such."""
+
+
 def _conform_struct(shape: Type, value: dict[str, Any], path: str, unknown: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, item in value.items():
         known = shape.names.get(name)
-        here = f"{path}.{name}" if path else name
         if known is None:
-            unknown.append(here)
+            unknown.append(f"{path}.{name}" if path else name)
         elif item is not None:
-            stored = _conform_field(shape, known, item, here, unknown)
+            plain = not known.form and type(item) is _PLAIN.get(known.type)
+            stored = item if plain else _conform_field(shape, known, item, f"{path}.{name}" if path else name, unknown)
             if not _left_out(known, stored):
                 result[name] = stored
     return result

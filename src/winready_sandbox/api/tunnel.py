@@ -17,7 +17,7 @@ from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from winready_sandbox.egress import Egress
-from winready_sandbox.wire import connect, open_streams
+from winready_sandbox.wire import Accept, Wire, connect, open_streams, splice
 
 if TYPE_CHECKING:
     from aiohttp.http_websocket import WebSocketReader
@@ -35,6 +35,7 @@ HOP_BY_HOP = frozenset(
     )
 )
 PRIVATE = frozenset(("authorization", "host", "content-length", "cookie"))
+STAYING = HOP_BY_HOP | PRIVATE
 LARGEST_REFUSAL = 64 * 1024
 
 
@@ -72,7 +73,7 @@ def wants_upgrade(request: web.Request) -> bool:
 
 def passed_on(request: web.Request) -> list[tuple[str, str]]:
     """The headers that go along: not those of this hop, and no credentials."""
-    return [(key, value) for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP | PRIVATE]
+    return [(key, value) for key, value in request.headers.items() if key.lower() not in STAYING]
 
 
 async def forward(
@@ -98,6 +99,9 @@ async def forward(
 
 async def upgrade(egress: Egress, tls: ssl.SSLContext, request: web.Request, url: URL) -> web.StreamResponse:
     """Pass an upgrade on; once the far end agrees, bytes flow both ways until one side ends."""
+    accept = egress.inside(url.host or "", url.port or 80)
+    if accept is not None and isinstance(request.transport, Wire):
+        return await _upgrade_inside(accept, request, request.transport, url)
     reader, writer = await _open(egress, tls, url)
     try:
         writer.write(_head(request, url))
@@ -107,6 +111,29 @@ async def upgrade(egress: Egress, tls: ssl.SSLContext, request: web.Request, url
         return await _join(request, head, reader, writer)
     finally:
         writer.close()
+
+
+async def _upgrade_inside(accept: Accept, request: web.Request, near: Wire, url: URL) -> web.StreamResponse:
+    """The same where all three are parts of this process: once the ends agree, nobody stands between them."""
+    answer = _Answer()
+    far = connect(answer, accept())
+    try:
+        far.write(_head(request, url))
+        head, rest = await answer.head()
+        if int(head.split(b" ", 2)[1]) != 101:
+            reader = asyncio.StreamReader()
+            reader.feed_data(rest)
+            far.set_protocol(asyncio.StreamReaderProtocol(reader))
+            return await _refusal(head, reader)
+        near.write(head + rest)
+        request.protocol.set_parser(cast("WebSocketReader", _Onwards(far)))
+        try:
+            await splice(near, far)
+        finally:
+            near.close()
+    finally:
+        far.close()
+    return _Switched(status=101)
 
 
 async def _open(egress: Egress, tls: ssl.SSLContext, url: URL) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -147,6 +174,46 @@ class _Inbound:
 
     def feed_eof(self) -> None:
         self.reader.feed_eof()
+
+
+class _Onwards:
+    """Where what the client had sent before the switch, and what aiohttp has kept of it, goes."""
+
+    def __init__(self, far: Wire) -> None:
+        self._far = far
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        self._far.write(data)
+        return False, b""
+
+    def feed_eof(self) -> None:
+        self._far.write_eof()
+
+
+class _Answer(asyncio.Protocol):
+    """What comes back from the far end before the switch."""
+
+    def __init__(self) -> None:
+        self._arrived = b""
+        self._ended = False
+        self._news = asyncio.Event()
+
+    async def head(self) -> tuple[bytes, bytes]:
+        """The head of the answer, and what came with it."""
+        while (end := self._arrived.find(b"\r\n\r\n")) < 0:
+            if self._ended:
+                raise asyncio.IncompleteReadError(self._arrived, None)
+            self._news.clear()
+            await self._news.wait()
+        return self._arrived[: end + 4], self._arrived[end + 4 :]
+
+    def data_received(self, data: bytes) -> None:
+        self._arrived += data
+        self._news.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended = True
+        self._news.set()
 
 
 class _Switched(web.StreamResponse):

@@ -135,6 +135,7 @@ class FileSystem:
 
     def _find(self, wanted: Parts, path: str, who: Identity | None, follow: bool) -> Place:
         trail: list[str] = []
+        key: Parts = ()
         node: Node = self.root
         acl: Acl = OPEN_ACL
         passed_on: Acl = OPEN_ACL
@@ -146,18 +147,19 @@ class FileSystem:
         if wanted and wanted[0].startswith("\\\\"):
             node, used = self._share(wanted, who)
             trail, pending = list(wanted[:used]), pending[:-used]
+            key = paths.fold(self.os, wanted[:used])
             acl = passed_on = node.acl or OPEN_ACL
         while pending:
             name = pending.pop()
             if name == "..":
                 pending += reversed(trail[:-1])
-                trail, node, parent, read_only = [], self.root, None, self.read_only_root
+                trail, key, node, parent, read_only = [], (), self.root, None, self.read_only_root
                 continue
             if not isinstance(node, Directory):
                 raise errors.PathNotFound(path) if self.os == "windows" else errors.NotDirectory(path)
             if who is not None and self.os == "linux" and not self._mode_allows(node, who, 1):
                 raise errors.AccessDenied(path)
-            key = paths.fold(self.os, (*trail, name))
+            key = (*key, name.lower() if self.os == "windows" else name)
             mounted = self._mounts.get(key)
             child = mounted.node if mounted else node.get(name)
             if child is None and any(at[: len(key)] == key for at in self._mounts):
@@ -172,7 +174,7 @@ class FileSystem:
                     raise errors.TooManyLinks(path)
                 target = self.parts(child.target, paths.join(self.os, tuple(trail)) if trail else self.top)
                 pending += reversed(target)
-                trail, node, parent, read_only = [], self.root, None, self.read_only_root
+                trail, key, node, parent, read_only = [], (), self.root, None, self.read_only_root
                 acl = passed_on = OPEN_ACL
                 continue
             parent, parent_acl = node, acl

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+import msgspec
 from aiohttp import web
 
 from winready_sandbox.egress import Egress
@@ -220,7 +221,7 @@ class _Answers:
     async def _summary(self, request: web.Request) -> web.Response:
         if self.node.defects.kubelet.stats_unavailable:
             return web.Response(status=500, text="Internal Error: failed to list pod stats: context deadline exceeded")
-        return web.json_response(self.node.statistics.summary())
+        return web.Response(body=msgspec.json.encode(self.node.statistics.summary()), content_type="application/json")
 
     async def _pods(self, request: web.Request) -> web.Response:
         items = [{**worker.pod, "status": worker.status()} for worker in self.node.workers.values()]

@@ -151,14 +151,19 @@ async def serve_process(
     try:
         done, _ = await asyncio.wait({client, ended}, return_when=asyncio.FIRST_COMPLETED)
         if ended in done:
-            await asyncio.wait(pumps, timeout=5)
+            if any(not pump.done() for pump in pumps):
+                await asyncio.wait(pumps, timeout=5)
             await channels.finish(exit_status(ended.result(), argv))
         else:
             await process.kill()
     finally:
-        for task in (client, ended, *pumps):
+        tasks = (client, ended, *pumps)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(client, ended, *pumps, return_exceptions=True)
+        if left := [task for task in tasks if not task.done()]:
+            await asyncio.gather(*left, return_exceptions=True)
+        for task in tasks:
+            task.cancelled() or task.exception()  # what a client that has left did to them is nobody's trouble
         if not process.stdin.closed:
             process.stdin.close()
     return channels.response

@@ -1,4 +1,7 @@
-"""Timestamps as API objects carry them: wall time, UTC."""
+"""Timestamps as API objects carry them: wall time, UTC.
+
+There are thousands of them, and ``strftime`` costs several times as much as cutting off what it would leave out.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,17 @@ from winready_sandbox.clock import utc_now
 
 def stamp(when: datetime | None = None) -> str:
     """Whole seconds."""
-    return (when or utc_now()).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{(when or utc_now()).isoformat()[:19]}Z"
 
 
 def micro(when: datetime | None = None) -> str:
     """Microseconds, as leases carry them."""
-    return (when or utc_now()).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{(when or utc_now()).isoformat(timespec='microseconds')[:26]}Z"
 
 
 def nano(when: datetime) -> str:
     """Nanoseconds, as log lines carry them."""
-    return when.strftime("%Y-%m-%dT%H:%M:%S.%f") + "000Z"
+    return f"{when.isoformat(timespec='microseconds')[:26]}000Z"
 
 
 def read(text: str) -> datetime:

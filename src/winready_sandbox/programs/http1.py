@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from winready_sandbox.clock import wall_time
 from winready_sandbox.programs.net import Stream
 
 TEXT = "text/plain; charset=utf-8"
@@ -56,7 +58,7 @@ class Response:
         """The answer as bytes."""
         body = self.body.encode() if isinstance(self.body, str) else self.body
         headers = dict(self.headers)
-        headers.setdefault("Date", email.utils.formatdate(usegmt=True))
+        headers.setdefault("Date", _date(int(wall_time())))
         headers.setdefault("Content-Length", str(len(body)))
         if body:
             headers.setdefault("Content-Type", TEXT)
@@ -69,6 +71,13 @@ class Response:
 Handler = Callable[[Request], Awaitable[Response]]
 
 
+@functools.lru_cache(maxsize=16)
+def _date(seconds: int) -> str:
+    """A moment as headers write it."""
+    return email.utils.formatdate(seconds, usegmt=True)
+
+
+@functools.lru_cache(maxsize=1024)
 def reason(status: int) -> str:
     """The words for a status code."""
     try:
@@ -122,6 +131,11 @@ async def read_request(stream: Stream, remote: tuple[str, int], local: tuple[str
 
 async def _read_headers(stream: Stream) -> list[tuple[str, str]]:
     headers = []
+    if arrived := stream.take_head():
+        for line in arrived.decode("latin-1").split("\r\n")[:-2]:
+            name, _, value = line.partition(":")
+            headers.append((name.strip(), value.strip()))
+        return headers
     while line := (await stream.readline()).decode("latin-1").strip():
         name, _, value = line.partition(":")
         headers.append((name.strip(), value.strip()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import ssl
 from typing import Protocol
@@ -27,6 +28,9 @@ class Stream(Protocol):
 
     async def readexactly(self, size: int) -> bytes:
         """Exactly that many bytes."""
+
+    def take_head(self) -> bytes:
+        """All lines through the first empty one if they have arrived, else nothing."""
 
     def write(self, data: bytes) -> None:
         """Send bytes."""
@@ -55,6 +59,7 @@ def hosts_text(process: Process) -> str:
         return ""
 
 
+@functools.lru_cache(maxsize=4096)
 def is_address(host: str) -> bool:
     """Whether a host is an IP address rather than a name."""
     try:
@@ -138,6 +143,10 @@ class TlsStream:
         head, newline, rest = line.partition(b"\n")
         self._buffer = rest + self._buffer
         return head + newline
+
+    def take_head(self) -> bytes:
+        """Nothing: what has arrived is not known before it is decrypted."""
+        return b""
 
     async def readexactly(self, size: int) -> bytes:
         """Exactly that many bytes."""

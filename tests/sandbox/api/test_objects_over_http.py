@@ -457,3 +457,9 @@ async def test_many_writers_do_not_lose_updates(http: Http) -> None:
 
     await asyncio.gather(*(add_one() for _ in range(10)))
     assert (await http.get(f"{MAPS}/c")).body["data"] == {"n": "10"}
+
+
+async def test_who_asks_before_sending_a_body_is_told_to_go_on(http: Http) -> None:
+    path, body = f"{http.url}/api/v1/namespaces/default/configmaps", config("asked-first", key="value")
+    async with aiohttp.ClientSession() as session, session.post(path, json=body, expect100=True) as answer:
+        assert answer.status == 201

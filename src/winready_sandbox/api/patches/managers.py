@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from winready_sandbox.api.objects import timestamp
 from winready_sandbox.api.patches.fields import Difference, Tree, minus, union
-from winready_sandbox.clock import utc_now
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def after_write(managers: list[Manager], writer: Manager, changes: Difference) -
 
 def now() -> str:
     """This moment, as objects write it."""
-    return utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp()
 
 
 def with_managers(obj: dict[str, Any], managers: list[Manager]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import AddressInUse, DnsFailure, NetworkError, NoSuchName, Refused, TimedOut
 from winready_sandbox.programs.net import endpoint_of, join_host_port
 
+_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
 
 def klog(process: Process, message: str, *, level: str = "I", source: str = "log.go:244") -> None:
     """One line of log on standard error."""
@@ -27,7 +29,7 @@ def fatal(process: Process, message: str) -> int:
 
 def go_json(value: object) -> str:
     """JSON as Go marshals it: compact, and with the characters of HTML escaped."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = _JSON.encode(value)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
