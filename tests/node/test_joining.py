@@ -126,6 +126,9 @@ def test_a_token_is_made_and_the_line_carries_everything(joinable: str, tmp_path
     assert document["ca_hashes"] == ca_hashes(ca)
     assert document["endpoint"] == ENDPOINT
     assert "\n" not in document["command"]
+    # The machine can tell an old line before its first step.
+    assert f" -Token {document['token']} -TokenExpires {values['expiration']} -CaHash " in document["command"]
+    assert values["expiration"].endswith("Z")
     # Options such as -WhatIf can be written behind it.
     assert document["command"].endswith(f"-BundleDigest {digest}")
     for part in (digest, entry, document["token"], *document["ca_hashes"]):

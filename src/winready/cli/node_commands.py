@@ -1,4 +1,4 @@
-"""``winready node join-command``, ``drain`` and ``remove``: what the operator does through the API."""
+"""``winready node join-command``, ``upgrade-command``, ``drain`` and ``remove``: what the operator does through the API."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def connected(kubeconfig: str | None, context: str | None, act: Callable[[Client
         sys.exit(130)
 
 
-def opened(bundle: Path | None) -> Opened | None:
+def opened(bundle: Path) -> Opened:
     """The bundle of ``--bundle``; one that is damaged ends the command."""
     from winready.node.opened import open_bundle
     from winready.node.parameters import ParametersError
 
     try:
-        return open_bundle(bundle) if bundle else None
+        return open_bundle(bundle)
     except ParametersError as error:
         fail(error.message, error.remedy)
 
@@ -82,7 +82,7 @@ def join_command(kubeconfig: str | None, context: str | None, bundle: Path | Non
     seconds = parse_duration(ttl, "--ttl") or 0
     if not SHORTEST <= seconds <= LONGEST:
         raise click.BadParameter(f"{ttl!r} is not between 1m and 24h", param_hint="--ttl")
-    found = opened(bundle)
+    found = opened(bundle) if bundle else None
     joining = connected(kubeconfig, context, lambda client: make_joining(client, seconds))
     line = join_line(joining, found)
     if output == "text":
@@ -110,6 +110,30 @@ def join_command(kubeconfig: str | None, context: str | None, bundle: Path | Non
             "bootstrap signer, machines refuse to join",
             err=True,
         )
+
+
+@click.command("upgrade-command")
+@click.option("--bundle", type=click.Path(path_type=Path), metavar="DIR|ZIP", required=True,
+              help="The bundle that 'winready node bundle' wrote.")  # fmt: skip
+@document_option
+def upgrade_command(bundle: Path, output: Output) -> None:
+    """Print the one line that upgrades a worker from a newer bundle.
+
+    The line is for PowerShell, as administrator, in the bundle's folder on the machine. It holds the digest of the
+    bundle, so that nothing else is run, and no secret. No cluster is asked; the machine looks at versions itself.
+
+    \b
+    winready node upgrade-command --bundle worker-1.37.zip
+    """
+    from winready.node.joining import upgrade_line
+
+    found = opened(bundle)
+    line = upgrade_line(found.digest, found.entry_digest)
+    if output == "text":
+        click.echo(line)
+    else:
+        document = {"command": line, "kubernetes": found.parameters.kubernetes, "bundle_digest": found.digest}
+        print_document(document, output)
 
 
 @click.command()

@@ -16,6 +16,7 @@ from winready.node.parameters import (
     VXLAN_PORT,
     VXLAN_VNI,
     Cni,
+    Containerd,
     Endpoint,
     Images,
     Kubelet,
@@ -25,6 +26,7 @@ from winready.node.parameters import (
     ParametersError,
     Paths,
     Proxy,
+    RegistryMirror,
 )
 from winready.node.skew import check_release, join_api, kubelet_flags, removed_flags
 from winready.node.sources import CONTAINERD, OLDEST_CONTAINERD
@@ -33,6 +35,8 @@ from winready.spec.versions import is_release, release_order
 Value = TypeVar("Value")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _REGISTRY = re.compile(r"[a-z0-9][a-z0-9.-]*(?::\d+)?(?:/[a-z0-9][a-z0-9._-]*)*")
+_MIRROR_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?")
+_MIRROR_URL = re.compile(r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::(\d{1,5}))?(?:/[A-Za-z0-9._~-]+)*/?")
 _PROXY = re.compile(r"https?://[^\s/@'\"]+/?")
 _LABEL = re.compile(r"([A-Za-z0-9./_-]+)=([A-Za-z0-9._-]*)")
 _TAINT = re.compile(r"[A-Za-z0-9./_-]+(?:=[A-Za-z0-9._-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
@@ -47,6 +51,7 @@ class Wishes:
     cni: Cni = "flannel"
     mode: Mode = "overlay"
     registry: str = ""
+    registry_mirrors: list[str] = field(default_factory=list)
     pause_image: str = ""
     endpoint: str = ""
     pod_cidrs: list[str] = field(default_factory=list)
@@ -83,7 +88,7 @@ def settle(wishes: Wishes, found: Findings, release: str) -> Parameters:
     return Parameters(
         kubernetes=release,
         server=found.server or release,
-        containerd=_containerd(wishes.containerd),
+        containerd=_containerd(wishes),
         endpoint=endpoint,
         network=network,
         registry=wishes.registry or REGISTRY,
@@ -203,7 +208,31 @@ def _check_endpoint(endpoint: Endpoint, network: Network) -> None:
             )
 
 
-def _containerd(text: str) -> str:
+def _containerd(wishes: Wishes) -> Containerd:
+    version = _containerd_version(wishes.containerd)
+    mirrors = [_registry_mirror(text) for text in wishes.registry_mirrors]
+    if mirrors and not version:
+        raise ParametersError(
+            "--registry-mirror is a setting of the containerd that the bundle installs, and --containerd none installs none",
+            "tell the machine's own runtime, or leave one of the two out",
+        )
+    return Containerd(version=version, mirrors=list(dict.fromkeys(mirrors)))
+
+
+def _registry_mirror(text: str) -> RegistryMirror:
+    host, _, endpoint = text.partition("=")
+    url = _MIRROR_URL.fullmatch(endpoint)
+    if not _MIRROR_HOST.fullmatch(host) or url is None or not 0 < int(url[1] or 443) < 65536:
+        shown = "a mirror with a name or password" if "@" in text else repr(text)
+        raise ParametersError(
+            f"{shown} cannot be: a mirror is HOST=URL, a registry as images name it and http(s)://HOST[:PORT][/PATH]; "
+            f"node.json is no place for secrets",
+            "write it like docker.io=https://mirror.example.com",
+        )
+    return RegistryMirror(host=host, endpoint=endpoint.rstrip("/"))
+
+
+def _containerd_version(text: str) -> str:
     if text == "none":
         return ""
     version = (text or CONTAINERD).removeprefix("v")
