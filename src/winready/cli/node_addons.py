@@ -22,7 +22,7 @@ policy_option = click.option(
     type=click.Choice(["warn", "deny"]),
     default="warn",
     show_default=True,
-    help="HostProcess pods in namespaces that are not labelled privileged: warn, or refuse them.",
+    help="HostProcess and hostPath in namespaces that are not labelled privileged: warn, or refuse such pods.",
 )
 
 
@@ -106,7 +106,7 @@ async def _wanted(client: Client, given: dict[str, Any], policy: str) -> list[Ob
 
     parameters = of_bundle(given) or await settled(client, given)
     if not has_policies(parameters):
-        say("note: the policy about HostProcess pods needs Kubernetes 1.30; it is left out", err=True)
+        say("note: the policy about privileged pods needs Kubernetes 1.30; it is left out", err=True)
     if not has_network(parameters):
         raise ParametersError(
             "kube-proxy must be told the HNS network of your own pod network",
