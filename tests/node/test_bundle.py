@@ -188,7 +188,7 @@ def test_a_release_without_a_digest_is_not_trusted(bundle: Bundle, mirror: Mirro
         (["--registry-mirror", "docker.io=https://m.example/'; calc #"], "a mirror is HOST=URL"),
         (["--registry-mirror", "..=https://m.example"], "a mirror is HOST=URL"),
         (["--registry-mirror", "docker.io=https://me:secret@m.example"], "a mirror with a name or password cannot be"),
-        (["--containerd", "none", "--registry-mirror", "docker.io=https://m.example"], "--containerd none installs none"),
+        (["--containerd", "none", "--registry-mirror", "docker.io=https://m.example"], "none installs none"),
         (["--pause-image", "x'; calc #"], "is not the name of an image"),
         (["--interface", "a\"; calc #"], "is not the name of a network adapter"),
         (["--network-name", "Calico"], "'Calico' cannot be the name of the pod network"),

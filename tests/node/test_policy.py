@@ -11,8 +11,8 @@ from sandbox.api.test_policing import Cluster
 from winready.node.addons import LABELS
 from winready.node.policy import ENFORCE, policy_objects
 from winready_sandbox.api.errors import ApiError
-from winready_sandbox.api.objects import Object
 from winready_sandbox.api.identity import ADMIN
+from winready_sandbox.api.objects import Object
 from winready_sandbox.api.registry import Admission, Write
 
 PLURALS = {
@@ -46,10 +46,12 @@ def refusal(cluster: Cluster, spec: Object, namespace: str = "default") -> str:
     try:
         cluster.api.create("pods", {"metadata": {"generateName": "p-"}, "spec": spec}, namespace)
     except ApiError as error:
-        assert (error.code, error.reason) == (403, "Forbidden")
-        assert "ValidatingAdmissionPolicy 'winready-node-pods'" in error.message
-        return error.message.partition("denied request: ")[2]
-    return ""
+        refused = error
+    else:
+        return ""
+    assert (refused.code, refused.reason) == (403, "Forbidden")
+    assert "ValidatingAdmissionPolicy 'winready-node-pods'" in refused.message
+    return refused.message.partition("denied request: ")[2]
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,13 @@ def test_the_flags_of_kubeadm_are_read_and_never_run(text: str, arguments: list[
 
 
 def test_the_join_line_is_powershell_and_gives_the_entry_what_it_takes() -> None:
-    joining = Joining(token="abcdef.0123456789abcdef", expires="2026-01-31T12:30:00Z", endpoint="", ca_hashes=["sha256:1"], signed=True)
+    joining = Joining(
+        token="abcdef.0123456789abcdef",
+        expires="2026-01-31T12:30:00Z",
+        endpoint="",
+        ca_hashes=["sha256:1"],
+        signed=True,
+    )
     opened = Opened(parameters=None, digest="a" * 64, entry_digest="b" * 64)  # type: ignore[arg-type]
     for bundle in (None, opened):
         line = join_line(joining, bundle).encode()

@@ -1,4 +1,4 @@
-"""``winready node join-command``, ``upgrade-command``, ``drain`` and ``remove``: what the operator does through the API."""
+"""``winready node join-command``, ``upgrade-command``, ``drain``, ``remove``: the operator's own part."""
 
 from __future__ import annotations
 

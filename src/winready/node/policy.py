@@ -4,15 +4,15 @@ The proposal for Windows workers came with a sample PodSecurityPolicy; those are
 same per namespace, but a namespace without a label is privileged. This policy closes that gap, and warns by default:
 
 - HostProcess containers, of every kind, asked for by the pod or by the container;
-- volumes of the node (``hostPath``) in pods that may come to a Windows node. The pipe of the container runtime is such a
-  volume, and whoever has it is administrator of the node. Windows spells one path in many ways, so no list of paths
+- volumes of the node (``hostPath``) in pods that may come to a Windows node. The pipe of the container runtime is such
+  a volume, and whoever has it is administrator of the node. Windows spells one path in many ways, so no list of paths
   would hold: all are refused, however they are written, and the pipe only has words of its own.
 
 A pod may come to a Windows node unless it says that it is for Linux, by what a kubelet insists on (``spec.os``, node
 selector, required affinity): a pod that says nothing must not be a way around.
 
-Pods are what is refused, whoever makes them. People write workloads, and their controllers are the ones who are warned or
-refused; so templates are looked at, too, for a warning and never more than that, as Pod Security does it.
+Pods are what is refused, whoever makes them. People write workloads, and their controllers are the ones who are warned
+or refused; so templates are looked at, too, for a warning and never more than that, as Pod Security does it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ VALIDATIONS = {
         f"the pipes of a node lead to its container runtime, which makes administrators; {_ALLOWED}"
     ),
     "!variables.mayBeWindows || variables.hostPaths.size() == 0": (
-        f"volumes of the node (hostPath) reach its programs and secrets on Windows; {_ALLOWED}; a pod for Linux says so "
-        f"by spec.os or the node selector {OS}"
+        f"volumes of the node (hostPath) reach its programs and secrets on Windows; {_ALLOWED}; a pod for Linux says "
+        f"so by spec.os or the node selector {OS}"
     ),
 }
 
@@ -52,9 +52,7 @@ def _host_process(where: str) -> str:
 
 def _variables(spec: str) -> list[dict[str, str]]:
     pod = "variables.spec"
-    any_host_process = [_host_process(pod)]
-    for field in _CONTAINERS:
-        any_host_process.append(f"({_set(pod, field)} && {pod}.{field}.exists(c, {_host_process('c')}))")
+    asked = [f"({_set(pod, field)} && {pod}.{field}.exists(c, {_host_process('c')}))" for field in _CONTAINERS]
     terms = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     linux_only = f"e.key == '{OS}' && e.operator == 'In' && e.values == ['linux']"
     for_linux = [
@@ -67,7 +65,7 @@ def _variables(spec: str) -> list[dict[str, str]]:
     paths = f"{_set(pod, 'volumes')} ? {pod}.volumes.filter(v, has(v.hostPath)).map(v, {plain}) : []"
     return [
         {"name": "spec", "expression": spec},
-        {"name": "hostProcess", "expression": " || ".join(any_host_process)},
+        {"name": "hostProcess", "expression": " || ".join([_host_process(pod), *asked])},
         {"name": "mayBeWindows", "expression": f"!({' || '.join(for_linux)})"},
         {"name": "hostPaths", "expression": paths},
     ]

@@ -213,7 +213,7 @@ def _containerd(wishes: Wishes) -> Containerd:
     mirrors = [_registry_mirror(text) for text in wishes.registry_mirrors]
     if mirrors and not version:
         raise ParametersError(
-            "--registry-mirror is a setting of the containerd that the bundle installs, and --containerd none installs none",
+            "--registry-mirror is for the containerd that the bundle installs, and --containerd none installs none",
             "tell the machine's own runtime, or leave one of the two out",
         )
     return Containerd(version=version, mirrors=list(dict.fromkeys(mirrors)))

@@ -30,7 +30,10 @@ OBJECT = {"metadata": {"name": "a", "labels": {"app.kubernetes.io/x": "y"}}, "sp
         ("object.spec.list.filter(n, n != 2).map(n, n + 1)", [2, 4]),
         ("size(object.spec.list) == object.spec.list.size()", True),
         ("[1, 2] + [3] == object.spec.list", True),
-        ("object.metadata.name.matches('^[a-z]$') && 'Ab'.lowerAscii() == 'ab' && 'a/b'.replace('/', '-') == 'a-b'", True),
+        (
+            "object.metadata.name.matches('^[a-z]$') && 'Ab'.lowerAscii() == 'ab' && 'a/b'.replace('/', '-') == 'a-b'",
+            True,
+        ),
         ("'abc'.startsWith('a') && 'abc'.endsWith('c') && 'abc'.contains('b')", True),
         ("true || object.nothing.there", True),
         ("object.nothing.there || true", True),

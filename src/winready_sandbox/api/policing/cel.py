@@ -1,14 +1,14 @@
 """The part of the Common Expression Language that admission policies are written in.
 
-Numbers, texts, lists, maps, fields, conditions, the macros over lists, and the functions on texts. What it does not know
-is an error, never a guess: a policy that cannot be evaluated fails as one does whose evaluation goes wrong.
+Numbers, texts, lists, maps, fields, conditions, the macros over lists, and the functions on texts. What it does not
+know is an error, never a guess: a policy that cannot be evaluated fails as one does whose evaluation goes wrong.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 Value = Any
@@ -139,7 +139,7 @@ class _Reader:
             items = owner(names)
             if not isinstance(items, list | dict):
                 raise CelError("no such overload")
-            return _over(name, [(item, lambda item=item: body({**names, variable: item})) for item in items])
+            return _over(name, [(item, partial(body, {**names, variable: item})) for item in items])
 
         return run
 
