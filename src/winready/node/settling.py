@@ -28,6 +28,7 @@ from winready.node.parameters import (
     Proxy,
     RegistryMirror,
 )
+from winready.node.registries import parse_reference
 from winready.node.skew import check_release, join_api, kubelet_flags, removed_flags
 from winready.node.sources import CONTAINERD, OLDEST_CONTAINERD
 from winready.spec.versions import is_release, release_order
@@ -250,8 +251,10 @@ def _images(wishes: Wishes) -> Images:
     if registry and not _REGISTRY.fullmatch(registry):
         raise ParametersError(f"{wishes.registry!r} is not a registry", "write it like registry.example.com/mirror")
     pause = wishes.pause_image or f"{registry or REGISTRY}/{PAUSE_IMAGE}"
-    if not re.fullmatch(r"[\w./:@-]+", pause):
-        raise ParametersError(f"{pause!r} is not the name of an image")
+    if parse_reference(pause) is None:
+        # Whatever stands before an @ could be a password.
+        shown = repr(pause) if "@" not in pause else "what --pause-image says"
+        raise ParametersError(f"{shown} is not the name of an image", "write it like registry.k8s.io/pause:3.10.2")
     return Images(pause=pause, host_process=f"{registry or HOST_PROCESS_REGISTRY}/{HOST_PROCESS_IMAGE}")
 
 
