@@ -149,6 +149,16 @@ def test_a_file_with_another_digest_is_thrown_away(bundle: Bundle, mirror: Mirro
     assert nothing_written(tmp_path)
 
 
+def test_a_place_without_room_for_the_programs_is_said(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/proc")
+    result = bundle("--offline")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the programs cannot be kept in /proc for a moment" in result.stderr
+    assert nothing_written(tmp_path)
+
+
 def test_a_release_without_a_digest_is_not_trusted(bundle: Bundle, mirror: Mirror, tmp_path: Path) -> None:
     where = next(path for path in mirror.held if "/repos/" in path)
     mirror.held[where] = json.dumps({"assets": [{"name": "flanneld.exe", "digest": None}]}).encode()

@@ -42,6 +42,8 @@ def test_add_ons_come_stay_and_go(command_line: CommandLine, own_cluster: str) -
     assert (code, out) == (2, "")
     assert "calico-node-windows brings a pod network (calico) to Windows nodes already" in err
     assert len(err.splitlines()) == 2
+    # What would be refused is refused here, too.
+    assert run("diff", *GIVEN) == (code, out, err)
     assert ask(own_cluster, lambda client: client.find(NAMESPACES, NAMESPACE)) is None
 
     async def clear(client: Client) -> None:
@@ -57,6 +59,10 @@ def test_add_ons_come_stay_and_go(command_line: CommandLine, own_cluster: str) -
     code, out, _ = run("apply", *GIVEN)
     assert code == 0
     assert f"created: DaemonSet {NAMESPACE}/kube-proxy" in out
+    # Nobody is at this address, so Flannel never comes up, and --wait says so.
+    code, out, _ = run("apply", *GIVEN, "--wait", "1s")
+    assert code == 1
+    assert f"not yet: DaemonSet {NAMESPACE}/flannel: " in out
     code, out, _ = run("apply", *GIVEN)
     assert (code, out.splitlines()[-1]) == (0, "nothing was changed")
     code, out, _ = run("diff", *GIVEN, "--mode", "l2bridge", "-o", "json")

@@ -110,6 +110,7 @@ async def _bundle(
 
     from winready.node.bundle import contents, write
     from winready.node.downloads import Downloads
+    from winready.node.parameters import ParametersError
     from winready.node.settling import settle
     from winready.node.sources import sources
 
@@ -124,9 +125,15 @@ async def _bundle(
         parameters = msgspec.structs.replace(parameters, files=await downloads.resolve(wanted))
         if not offline:
             return parameters, write(contents(parameters), target)
-        with tempfile.TemporaryDirectory(prefix="winready-node-") as folder:
-            await downloads.fetch(parameters.files, Path(folder))
-            return parameters, write(contents(parameters, Path(folder)), target)
+        try:
+            with tempfile.TemporaryDirectory(prefix="winready-node-") as folder:
+                await downloads.fetch(parameters.files, Path(folder))
+                return parameters, write(contents(parameters, Path(folder)), target)
+        except OSError as error:
+            raise ParametersError(
+                f"the programs cannot be kept in {tempfile.gettempdir()} for a moment: {error.strerror}",
+                "make room there, or name another folder in TMPDIR",
+            ) from None
 
 
 def _wishes(options: dict[str, Any]) -> Wishes:

@@ -80,7 +80,6 @@ def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str,
     except verifying.NotReady as error:
         why = verifying.unmet(name, error, timeout)
         options = verifying.failed_options(name, settings, requirements, why)
-        tell(f"{why.reason}; {why.next_step}")
     except ConfigError as error:
         fail(error.message, error.remedy)
     sys.exit(carry_out(target, options, standard, report_dir=given["report_dir"], output=output))
