@@ -152,6 +152,19 @@ def test_a_bundle_for_another_endpoint_is_said(joinable: str, tmp_path: Path) ->
     assert f"the bundle is for other.example:443, the cluster names {ENDPOINT}" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("release", "words"), [("1.99.0", "newer than the API server"), ("1.31.0", "older than the API server")]
+)
+def test_a_bundle_that_this_cluster_cannot_take_gets_no_token(
+    joinable: str, tmp_path: Path, release: str, words: str
+) -> None:
+    bundle = write_bundle(tmp_path / "worker", parameters(kubernetes=release))
+    result = call(join_command, joinable, "--bundle", str(bundle))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert tokens(joinable) == []
+
+
 def test_a_cluster_that_nobody_signs_for_is_said(node_cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("winready.node.joining.make_joining.__kwdefaults__", {"patience": 0.0})
     ask(node_cluster, lambda client: put_cluster_info(client, cluster_info(node_cluster)))

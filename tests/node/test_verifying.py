@@ -90,6 +90,14 @@ def test_a_node_that_never_comes_fails_with_a_report(node_cluster: str, tmp_path
     assert (shown.exit_code, shown.stdout.startswith("Fail")) == (1, True), shown.output
 
 
+def test_what_does_not_apply_does_not_fail_with_a_node_that_never_comes(node_cluster: str, tmp_path: Path) -> None:
+    arguments = ["--profile", "full", "--timeout", "1s", "--report-dir", str(tmp_path), "-o", "json"]
+    result = call(verify, node_cluster, "windows-9", *arguments)
+    assert result.exit_code == 1, result.output
+    outcomes = {item["outcome"] for item in json.loads(result.stdout)["requirements"]}
+    assert outcomes == {"failed", "not-applicable"}
+
+
 def test_a_node_whose_kubelet_is_silent_fails_with_its_conditions(node_cluster: str, tmp_path: Path) -> None:
     name = "silent"
     labels = {"kubernetes.io/os": "windows", "kubernetes.io/hostname": name}

@@ -121,9 +121,16 @@ def delete_command(kubeconfig: str | None, context: str | None, output: Output) 
 
 async def _wanted(client: Client, given: dict[str, Any], policy: str) -> list[Object]:
     from winready.node.addons import has_network, has_policies, objects
+    from winready.node.discovery import look
     from winready.node.parameters import ParametersError
+    from winready.node.settling import check_fits
 
-    parameters = of_bundle(given) or await settled(client, given)
+    found = await look(client)
+    parameters = of_bundle(given)
+    if parameters is not None:
+        check_fits(parameters, found)
+    else:
+        parameters = await settled(client, given, found)
     if not has_policies(parameters):
         say("note: the policy about privileged pods needs Kubernetes 1.30; it is left out", err=True)
     if not has_network(parameters):

@@ -14,6 +14,7 @@ from winready.cli.options import cluster_options, document_option, fail, parse_d
 
 if TYPE_CHECKING:
     from winready.cluster.client import Client
+    from winready.node.joining import Joining
     from winready.node.opened import Opened
 
 T = TypeVar("T")
@@ -78,12 +79,20 @@ def join_command(kubeconfig: str | None, context: str | None, bundle: Path | Non
     winready node join-command --bundle worker --ttl 10m -o json
     """
     from winready.node.joining import LONGEST, SHORTEST, join_line, make_joining
+    from winready.node.skew import check_release, plain_release
 
     seconds = parse_duration(ttl, "--ttl") or 0
     if not SHORTEST <= seconds <= LONGEST:
         raise click.BadParameter(f"{ttl!r} is not between 1m and 24h", param_hint="--ttl")
     found = opened(bundle) if bundle else None
-    joining = connected(kubeconfig, context, lambda client: make_joining(client, seconds))
+
+    async def act(client: Client) -> Joining:
+        if found:
+            # No token for a bundle that kubeadm would refuse on the machine.
+            check_release(found.parameters.kubernetes, plain_release((await client.version()).get("gitVersion") or ""))
+        return await make_joining(client, seconds)
+
+    joining = connected(kubeconfig, context, act)
     line = join_line(joining, found)
     if output == "text":
         # As it is: nothing that a terminal could be steered with is in it, and it will be copied.

@@ -107,6 +107,20 @@ def settle(wishes: Wishes, found: Findings, release: str) -> Parameters:
     )
 
 
+def check_fits(parameters: Parameters, found: Findings) -> None:
+    """Refuse a bundle that was made for another cluster, or for one that has changed since."""
+    check_release(parameters.kubernetes, found.server)
+    for whose, said, real in (
+        ("pods", parameters.network.pod_cidrs, found.pod_cidrs),
+        ("services", parameters.network.service_cidrs, found.service_cidrs),
+    ):
+        if real and sorted(said) != sorted(real):
+            raise ParametersError(
+                f"the addresses of {whose} are {', '.join(real)} in this cluster, {', '.join(said)} in the bundle",
+                "make the bundle anew from this cluster",
+            )
+
+
 def parse_endpoint(text: str) -> Endpoint:
     """``host``, ``host:port`` or ``[address]:port``."""
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/\[\]]+))(?::(\d{1,5}))?", text.strip())
