@@ -20,7 +20,7 @@ from winready.cluster.errors import ClusterError, ConfigError
 from winready.cluster.resources import CONFIG_MAPS, DAEMON_SETS, NAMESPACES, PODS
 from winready.node import applying
 from winready.node.addons import LABELS, NAMESPACE, objects, render
-from winready.node.parameters import Endpoint, Mode, Network, Parameters
+from winready.node.parameters import Endpoint, File, Mode, Network, Parameters
 from winready_sandbox.network.fabric import CLUSTER_DNS
 from winready_sandbox.plan import Plan
 from winready_sandbox.up import Sandbox
@@ -164,6 +164,54 @@ def test_a_diff_shows_what_would_change_and_an_apply_changes_just_that(bare: Sta
     assert versions(bare) == before
     assert {name for name, change in applied(bare, other).items() if change == "changed"} == set(changed)
     assert "--cluster-cidr=10.244.0.0/15" in log(bare, "kube-proxy", "kube-proxy")
+
+
+def running(stage: Stage) -> dict[str, set[str]]:
+    """What the pods of each add-on were started with, by the name of the add-on."""
+    found: dict[str, set[str]] = {}
+    for pod in pods(stage):
+        name = pod["metadata"]["labels"]["app.kubernetes.io/name"]
+        found.setdefault(name, set()).add(pod["metadata"]["annotations"]["winready.io/program"])
+        assert all(status["ready"] for status in pod["status"]["containerStatuses"]), pod["status"]
+    return found
+
+
+def test_a_newer_bundle_replaces_what_runs_and_leaves_nothing_of_the_old_one(bare: Stage) -> None:
+    def made(kubernetes: str, digest: str) -> Parameters:
+        return told(
+            bare,
+            kubernetes=kubernetes,
+            files=[
+                File(name="kube-proxy", url=f"https://x/v{kubernetes}/bin/kube-proxy.exe", sha256=digest * 64),
+                File(name="flanneld", url="https://x/download/v0.27.4/flanneld.exe", sha256="f" * 64),
+            ],
+        )
+
+    old, new = made("1.35.4", "a"), made("1.36.3", "b")
+    applied(bare, old)
+    flannel = {f"flanneld 0.27.4 sha256:{'f' * 64}"}
+    assert running(bare) == {"kube-proxy": {f"kube-proxy 1.35.4 sha256:{'a' * 64}"}, "flannel": flannel}
+    before = {pod["metadata"]["uid"] for pod in pods(bare) if pod["metadata"]["name"].startswith("flannel-")}
+    differences = bare.do(lambda client: applying.differences(client, objects(new)))
+    (changed,) = [item for item in differences if item.change != "unchanged"]
+    assert changed.title == f"DaemonSet {NAMESPACE}/kube-proxy"
+    shown = [line for line in changed.lines if line.startswith(("+ ", "- "))]
+    assert [line.split(": ", 1)[1] for line in shown] == [
+        f"kube-proxy 1.35.4 sha256:{'a' * 64}",
+        f"kube-proxy 1.36.3 sha256:{'b' * 64}",
+    ]
+    done = applied(bare, new, settle=600)
+    assert {name for name, change in done.items() if change == "changed"} == {changed.title}
+    assert running(bare) == {"kube-proxy": {f"kube-proxy 1.36.3 sha256:{'b' * 64}"}, "flannel": flannel}
+    assert len(pods(bare)) == 2 * len(NODES)
+    # What the new bundle did not change goes on undisturbed.
+    assert before == {pod["metadata"]["uid"] for pod in pods(bare) if pod["metadata"]["name"].startswith("flannel-")}
+    assert all(bare.sandbox.fabric.nodes[name].proxy.running for name in NODES)
+    assert set(applied(bare, new, settle=0).values()) == {"unchanged"}
+    # The same release, built by somebody else, is another program.
+    assert f"DaemonSet {NAMESPACE}/kube-proxy" in {
+        name for name, change in applied(bare, made("1.36.3", "c"), settle=0).items() if change == "changed"
+    }
 
 
 @pytest.mark.parametrize(("release", "gates"), [("v1.26.15", True), ("v1.33.9", True), ("v1.34.0-rc.1", False)])

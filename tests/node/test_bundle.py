@@ -58,6 +58,34 @@ def test_node_json_follows_its_schema_and_names_every_file_with_its_digest(
         assert bool(file.target) != bool(file.members)
 
 
+def test_mirrors_of_registries_reach_the_machine(bundle: Bundle, tmp_path: Path) -> None:
+    given = ["docker.io=https://mirror.example.com", "mcr.microsoft.com=http://10.0.0.9:5000"]
+    assert bundle(*(word for text in given for word in ("--registry-mirror", text))).exit_code == 0
+    document = json.loads((tmp_path / "bundle/node.json").read_bytes())
+    jsonschema.Draft202012Validator(json_schema()).validate(document)
+    assert document["containerd"]["mirrors"] == [
+        dict(zip(("host", "endpoint"), text.split("=", 1), strict=True)) for text in given
+    ]
+    assert "certs.d" in (tmp_path / "bundle/config/containerd.toml").read_text()
+
+
+def test_the_line_for_an_upgrade_carries_the_digest_of_the_bundle(bundle: Bundle, tmp_path: Path) -> None:
+    made = json.loads(bundle("-o", "json").stdout)
+    entry = hashlib.sha256((tmp_path / "bundle/node.ps1").read_bytes()).hexdigest()
+    assert made["upgrade"].endswith(f"; .\\node.ps1 upgrade -BundleDigest {made['digest']}")
+    assert made["upgrade"].startswith("if ((Get-FileHash .\\SHA256SUMS -Algorithm SHA256).Hash -ne ")
+    assert made["upgrade"].count(made["digest"]) == 2
+    assert made["upgrade"].count(entry) == 1
+    command = ["node", "upgrade-command", "--bundle", str(tmp_path / "bundle")]
+    assert CliRunner().invoke(cli, command).stdout == made["upgrade"] + "\n"
+    again = json.loads(CliRunner().invoke(cli, [*command, "-o", "json"]).stdout)
+    assert again == {"command": made["upgrade"], "kubernetes": "1.36.3", "bundle_digest": made["digest"]}
+    (tmp_path / "bundle/node.ps1").write_text("'something else'")
+    damaged = CliRunner().invoke(cli, command)
+    assert (damaged.exit_code, damaged.stdout) == (2, "")
+    assert "is damaged: node.ps1 is not the file" in damaged.stderr
+
+
 def test_a_field_that_nobody_knows_is_a_mistake(bundle: Bundle, tmp_path: Path) -> None:
     bundle()
     document = json.loads((tmp_path / "bundle/node.json").read_bytes())
@@ -121,6 +149,16 @@ def test_a_file_with_another_digest_is_thrown_away(bundle: Bundle, mirror: Mirro
     assert nothing_written(tmp_path)
 
 
+def test_a_place_without_room_for_the_programs_is_said(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/proc")
+    result = bundle("--offline")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the programs cannot be kept in /proc for a moment" in result.stderr
+    assert nothing_written(tmp_path)
+
+
 def test_a_release_without_a_digest_is_not_trusted(bundle: Bundle, mirror: Mirror, tmp_path: Path) -> None:
     where = next(path for path in mirror.held if "/repos/" in path)
     mirror.held[where] = json.dumps({"assets": [{"name": "flanneld.exe", "digest": None}]}).encode()
@@ -153,6 +191,14 @@ def test_a_release_without_a_digest_is_not_trusted(bundle: Bundle, mirror: Mirro
         (["--label", "a b=c"], "'a b=c' is not a label"),
         (["--taint", "os=windows"], "'os=windows' is not a taint"),
         (["--registry", "https://r"], "'https://r' is not a registry"),
+        (["--registry-mirror", "docker.io"], "'docker.io' cannot be: a mirror is HOST=URL"),
+        (["--registry-mirror", "docker.io=mirror.example.com"], "a mirror is HOST=URL"),
+        (["--registry-mirror", "docker.io/library=https://m.example"], "a mirror is HOST=URL"),
+        (["--registry-mirror", "docker.io=https://m.example:99999"], "a mirror is HOST=URL"),
+        (["--registry-mirror", "docker.io=https://m.example/'; calc #"], "a mirror is HOST=URL"),
+        (["--registry-mirror", "..=https://m.example"], "a mirror is HOST=URL"),
+        (["--registry-mirror", "docker.io=https://me:secret@m.example"], "a mirror with a name or password cannot be"),
+        (["--containerd", "none", "--registry-mirror", "docker.io=https://m.example"], "none installs none"),
         (["--pause-image", "x'; calc #"], "is not the name of an image"),
         (["--interface", "a\"; calc #"], "is not the name of a network adapter"),
         (["--network-name", "Calico"], "'Calico' cannot be the name of the pod network"),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from cli.conftest import CommandLine
 from node.sandboxes import ask, command_line
+from node.test_joining import parameters, write_bundle
 from winready.cli.node import COMMANDS
 from winready.cluster.client import Client
-from winready.cluster.resources import DAEMON_SETS, NAMESPACES
+from winready.cluster.resources import CONFIG_MAPS, DAEMON_SETS, NAMESPACES
 from winready.node.addons import NAMESPACE
 
 __all__ = ["command_line"]
@@ -42,6 +44,8 @@ def test_add_ons_come_stay_and_go(command_line: CommandLine, own_cluster: str) -
     assert (code, out) == (2, "")
     assert "calico-node-windows brings a pod network (calico) to Windows nodes already" in err
     assert len(err.splitlines()) == 2
+    # What would be refused is refused here, too.
+    assert run("diff", *GIVEN) == (code, out, err)
     assert ask(own_cluster, lambda client: client.find(NAMESPACES, NAMESPACE)) is None
 
     async def clear(client: Client) -> None:
@@ -57,6 +61,10 @@ def test_add_ons_come_stay_and_go(command_line: CommandLine, own_cluster: str) -
     code, out, _ = run("apply", *GIVEN)
     assert code == 0
     assert f"created: DaemonSet {NAMESPACE}/kube-proxy" in out
+    # Nobody is at this address, so Flannel never comes up, and --wait says so.
+    code, out, _ = run("apply", *GIVEN, "--wait", "1s")
+    assert code == 1
+    assert f"not yet: DaemonSet {NAMESPACE}/flannel: " in out
     code, out, _ = run("apply", *GIVEN)
     assert (code, out.splitlines()[-1]) == (0, "nothing was changed")
     code, out, _ = run("diff", *GIVEN, "--mode", "l2bridge", "-o", "json")
@@ -68,6 +76,27 @@ def test_add_ons_come_stay_and_go(command_line: CommandLine, own_cluster: str) -
     code, out, _ = run("delete")
     assert (code, f"removed: Namespace {NAMESPACE}" in out) == (0, True)
     assert run("delete")[:2] == (0, "there was nothing to remove\n")
+
+
+def test_a_bundle_of_another_cluster_is_refused(command_line: CommandLine, own_cluster: str, tmp_path: Path) -> None:
+    newer = write_bundle(tmp_path / "newer", parameters(kubernetes="1.99.0"))
+    kubeadm = {
+        "metadata": {"name": "kubeadm-config"},
+        "data": {"ClusterConfiguration": "networking: {podSubnet: 10.200.0.0/16}"},
+    }
+    fits = write_bundle(tmp_path / "fits")
+    for path, words, there in (
+        (newer, "a kubelet 1.99.0 is newer than the API server", False),
+        (fits, "the addresses of pods are 10.200.0.0/16 in this cluster, 10.244.0.0/16 in the bundle", True),
+    ):
+        if there:
+            ask(own_cluster, lambda client: client.create(CONFIG_MAPS, kubeadm, "kube-system"))
+        for command in ("apply", "diff"):
+            result = command_line("node", "addons", command, "--bundle", str(path), "--kubeconfig", own_cluster)
+            assert (result.returncode, result.stdout) == (2, "")
+            assert words in result.stderr
+    ask(own_cluster, lambda client: client.delete(CONFIG_MAPS, "kubeadm-config", "kube-system"))
+    assert ask(own_cluster, lambda client: client.find(NAMESPACES, NAMESPACE)) is None
 
 
 @pytest.mark.parametrize(

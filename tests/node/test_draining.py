@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import click
 import pytest
 
 from node.sandboxes import ask, call, command_line, node_cluster, until
@@ -37,6 +38,15 @@ def deployment(name: str, replicas: int, **more: Any) -> Object:
         "metadata": {"name": name},
         "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
     }
+
+
+@pytest.mark.parametrize("command", [drain, remove])
+def test_linux_nodes_are_none_of_ours(node_cluster: str, command: click.Command) -> None:
+    force = ["--force"] if command is remove else []
+    result = call(command, node_cluster, "linux-1", *force)
+    assert (result.exit_code, "linux-1 is a linux node" in result.stderr) == (2, True)
+    node = ask(node_cluster, lambda client: client.get(NODES, "linux-1"))
+    assert not node["spec"].get("unschedulable")
 
 
 @pytest.fixture

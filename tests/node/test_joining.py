@@ -126,6 +126,9 @@ def test_a_token_is_made_and_the_line_carries_everything(joinable: str, tmp_path
     assert document["ca_hashes"] == ca_hashes(ca)
     assert document["endpoint"] == ENDPOINT
     assert "\n" not in document["command"]
+    # The machine can tell an old line before its first step.
+    assert f" -Token {document['token']} -TokenExpires {values['expiration']} -CaHash " in document["command"]
+    assert values["expiration"].endswith("Z")
     # Options such as -WhatIf can be written behind it.
     assert document["command"].endswith(f"-BundleDigest {digest}")
     for part in (digest, entry, document["token"], *document["ca_hashes"]):
@@ -147,6 +150,19 @@ def test_a_bundle_for_another_endpoint_is_said(joinable: str, tmp_path: Path) ->
     result = call(join_command, joinable, "--bundle", str(bundle))
     assert result.exit_code == 0
     assert f"the bundle is for other.example:443, the cluster names {ENDPOINT}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("release", "words"), [("1.99.0", "newer than the API server"), ("1.31.0", "older than the API server")]
+)
+def test_a_bundle_that_this_cluster_cannot_take_gets_no_token(
+    joinable: str, tmp_path: Path, release: str, words: str
+) -> None:
+    bundle = write_bundle(tmp_path / "worker", parameters(kubernetes=release))
+    result = call(join_command, joinable, "--bundle", str(bundle))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert tokens(joinable) == []
 
 
 def test_a_cluster_that_nobody_signs_for_is_said(node_cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:

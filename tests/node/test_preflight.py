@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from cli.test_run import _kubeconfig
+from node.registry import Registry, platform, serving
 from node.sandboxes import ENDPOINT, ask, call, cluster_info, command_line, node_cluster, put_cluster_info
 from node.test_joining import parameters, write_bundle
 from winready.cli.node_preflight import preflight
@@ -34,6 +34,20 @@ def like_the_sandbox(**more: Any) -> Parameters:
         **{"kubernetes": "1.36.0", "server": "1.36.0", "network": network, "endpoint": Endpoint(host="api.example"),
            **more}
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def registry() -> Iterator[Registry]:
+    """One that has the images of every bundle of these tests, for current builds."""
+    with serving() as found:
+        found.index("pause", "3.10.2", platform("20348"), platform("26100"))
+        found.index("pause", "3.5", platform("17763"))
+        found.single("base", "v1.0.0", platform())
+        yield found
+
+
+def images(registry: Registry, pause: str = "3.10.2") -> Images:
+    return Images(pause=f"{registry.host}/pause:{pause}", host_process=f"{registry.host}/base:v1.0.0")
 
 
 @pytest.fixture
@@ -78,8 +92,8 @@ def looked(kubeconfig: str, *arguments: str, code: int) -> dict[str, list[Object
     return found
 
 
-def test_a_cluster_that_is_ready_for_a_machine(prepared: str, tmp_path: Path) -> None:
-    bundle = str(write_bundle(tmp_path / "worker", like_the_sandbox()))
+def test_a_cluster_that_is_ready_for_a_machine(prepared: str, tmp_path: Path, registry: Registry) -> None:
+    bundle = str(write_bundle(tmp_path / "worker", like_the_sandbox(images=images(registry))))
     found = looked(prepared, "--bundle", bundle, "--windows-build", "26100", "--name", "win-9", code=0)
     assert "problem" not in found
     assert "unknown" not in found
@@ -89,16 +103,22 @@ def test_a_cluster_that_is_ready_for_a_machine(prepared: str, tmp_path: Path) ->
     notes = {item["subject"]: item["message"] for item in found["note"]}
     assert notes["tokens"] == "no token can join a machine"
     assert "calico-node-windows brings a pod network" in notes["add-ons"]
-    from_cluster = looked(prepared, code=0)
-    assert {item["subject"] for item in from_cluster["ok"]} >= {"versions", "addresses", "flannel", "joining"}
+    told = [item["message"] for item in found["ok"] if item["subject"] == "images"]
+    assert len(told) == 2
+    assert all("sha256:" in text and f"says {registry.host}" in text for text in told)
+    from_cluster = looked(prepared, "--no-registries", code=0)
+    assert {item["subject"] for item in from_cluster["ok"]} == {"versions", "addresses", "flannel", "joining"}
+    assert ["no registry was asked" in item["message"] for item in from_cluster["unknown"]] == [True, True]
+    text = call(preflight, prepared, "--no-registries").stdout
+    assert text.splitlines()[-1] == "no problems; 2 could not be looked at"
 
 
-def test_everything_that_is_wrong_is_said_at_once(prepared: str, tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_said_at_once(prepared: str, tmp_path: Path, registry: Registry) -> None:
     wrong = like_the_sandbox(
         kubernetes="1.37.0",
         network=Network(pod_cidrs=["10.250.0.0/16"], service_cidrs=["10.250.128.0/17"], dns_servers=["10.96.0.99"]),
         endpoint=Endpoint(host="127.0.0.1"),
-        images=Images(pause="r.example/pause:3.5", host_process="r.example/base:v1.0.0"),
+        images=images(registry, "9.9"),
     )
     bundle = str(write_bundle(tmp_path / "worker", wrong))
     arguments = ["--bundle", bundle, "--windows-build", "17763", "--name", "windows-1"]
@@ -116,6 +136,7 @@ def test_everything_that_is_wrong_is_said_at_once(prepared: str, tmp_path: Path)
         "there is a node windows-1 already",
         "too old for the scripts",
         "Flannel hands out 10.244.0.0/16",
+        f"pause:9.9 is not in the registry {registry.host}",
         "every machine would ask itself",
     ):
         assert any(words in message for message in problems), words
@@ -123,21 +144,24 @@ def test_everything_that_is_wrong_is_said_at_once(prepared: str, tmp_path: Path)
     assert text.stdout.splitlines()[-1] == f"{len(problems)} problems"
 
 
-def test_a_pause_image_that_a_build_cannot_run_is_a_problem(prepared: str, tmp_path: Path) -> None:
-    images = Images(pause="r.example/pause:3.5", host_process="r.example/base:v1.0.0")
-    bundle = str(write_bundle(tmp_path / "old", like_the_sandbox(images=images)))
+def test_a_pause_image_that_a_build_cannot_run_is_a_problem(prepared: str, tmp_path: Path, registry: Registry) -> None:
+    bundle = str(write_bundle(tmp_path / "old", like_the_sandbox(images=images(registry, "3.5"))))
     (problem,) = looked(prepared, "--bundle", bundle, "--windows-build", "20348", code=1)["problem"]
-    assert "has no entry for Windows build 20348" in problem["message"]
-    own = msgspec.structs.replace(images, pause="r.example/own@sha256:00")
-    bundle = str(write_bundle(tmp_path / "own", like_the_sandbox(images=own)))
-    (unknown,) = looked(prepared, "--bundle", bundle, code=0)["unknown"]
-    assert unknown["subject"] == "images"
+    assert "has no entry for Windows build 20348, only for 17763" in problem["message"]
+
+
+def test_a_registry_that_is_away_is_no_pass(prepared: str, tmp_path: Path) -> None:
+    away = Images(pause="127.0.0.1:9/pause:3.10.2", host_process="127.0.0.1:9/base:v1.0.0")
+    bundle = str(write_bundle(tmp_path / "worker", like_the_sandbox(images=away)))
+    found = looked(prepared, "--bundle", bundle, code=0)
+    assert [item["subject"] for item in found["unknown"]] == ["images", "images"]
+    assert not any(item["subject"] == "images" for item in found["ok"])
 
 
 def test_a_cluster_that_kubeadm_did_not_make(node_cluster: str) -> None:
     ask(node_cluster, lambda client: client.delete(CONFIG_MAPS, "cluster-info", "kube-public"))
     given = ["--pod-cidr", "10.244.0.0/16", "--service-cidr", "10.96.0.0/16", "--endpoint", ENDPOINT]
-    found = looked(node_cluster, *given, code=1)
+    found = looked(node_cluster, *given, "--no-registries", code=1)
     messages = [item["message"] for item in found["problem"]]
     assert any("takes no machines by 'kubeadm join'" in message for message in messages)
     assert any("no Flannel was found on the Linux side" in message for message in messages)
@@ -157,7 +181,7 @@ def test_tokens_that_end_soon_or_never_are_named_without_their_secret(prepared: 
             await client.delete(SECRETS, f"bootstrap-token-{token[:6]}", "kube-system")
 
     ask(prepared, make)
-    result = call(preflight, prepared)
+    result = call(preflight, prepared, "--no-registries")
     ask(prepared, remove)
     old, _, endless = tokens
     assert f"the token {old[:6]} has expired" in result.stdout
@@ -192,7 +216,7 @@ def test_what_may_not_be_looked_at_is_unknown(prepared: str, tmp_path: Path) -> 
 
     token = ask(prepared, grant)
     own = _kubeconfig(tmp_path / "own", target.server, target.ca, token)
-    (unknown,) = looked(own, code=0)["unknown"]
+    (unknown,) = [item for item in looked(own, "--no-registries", code=0)["unknown"] if item["subject"] != "images"]
     ask(prepared, take_back)
     assert unknown["subject"] == "tokens"
     assert 'cannot list resource "secrets"' in unknown["message"]

@@ -12,7 +12,7 @@ import pytest
 from node.powershell import calls, functions, parameters_of, parse, problems, unknown_variables, walk
 from winready.node import addons
 from winready.node.bundle import scripts
-from winready.node.joining import Joining, join_line
+from winready.node.joining import Joining, join_line, upgrade_line
 from winready.node.opened import Opened
 
 SCRIPTS = scripts()
@@ -276,7 +276,13 @@ def test_the_flags_of_kubeadm_are_read_and_never_run(text: str, arguments: list[
 
 
 def test_the_join_line_is_powershell_and_gives_the_entry_what_it_takes() -> None:
-    joining = Joining(token="abcdef.0123456789abcdef", expires="", endpoint="", ca_hashes=["sha256:1"], signed=True)
+    joining = Joining(
+        token="abcdef.0123456789abcdef",
+        expires="2026-01-31T12:30:00Z",
+        endpoint="",
+        ca_hashes=["sha256:1"],
+        signed=True,
+    )
     opened = Opened(parameters=None, digest="a" * 64, entry_digest="b" * 64)  # type: ignore[arg-type]
     for bundle in (None, opened):
         line = join_line(joining, bundle).encode()
@@ -284,4 +290,11 @@ def test_the_join_line_is_powershell_and_gives_the_entry_what_it_takes() -> None
         name, _, given = next(call for call in calls(line) if call[0] == ".\\node.ps1")
         assert name
         assert set(given) <= parameters_of(SCRIPTS["node.ps1"], parse(SCRIPTS["node.ps1"]))
-        assert {"token", "cahash"} <= set(given)
+        assert {"token", "tokenexpires", "cahash"} <= set(given)
+
+
+def test_the_upgrade_line_is_powershell_and_gives_the_entry_what_it_takes() -> None:
+    line = upgrade_line("a" * 64, "b" * 64).encode()
+    assert problems(line) == []
+    (given,) = [call[2] for call in calls(line) if call[0] == ".\\node.ps1"]
+    assert set(given) == {"bundledigest"} <= parameters_of(SCRIPTS["node.ps1"], parse(SCRIPTS["node.ps1"]))

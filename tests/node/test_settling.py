@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from winready.node.discovery import Findings
-from winready.node.parameters import Parameters, ParametersError
+from winready.node.parameters import Containerd, Parameters, ParametersError
 from winready.node.runtime import runtime_settings
 from winready.node.settling import Wishes, parse_endpoint, settle
 from winready.node.skew import plain_release
@@ -172,8 +172,22 @@ def test_labels_and_taints_become_flags() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.7.29", "2.0.7", "2.1.5", "2.2.0"])
+def test_the_runtime_is_told_where_its_mirrors_stand_only_if_there_are_some(version: str) -> None:
+    given = ["docker.io=https://mirror.example.com/hub/", "r.example.com:5000=http://10.0.0.9:5000"]
+    parameters = settled(containerd=version, registry_mirrors=[*given, given[0]])
+    assert [(item.host, item.endpoint) for item in parameters.containerd.mirrors] == [
+        ("docker.io", "https://mirror.example.com/hub"),
+        ("r.example.com:5000", "http://10.0.0.9:5000"),
+    ]
+    plugin = "io.containerd.grpc.v1.cri" if version.startswith("1.") else "io.containerd.cri.v1.images"
+    settings = tomllib.loads(runtime_settings(parameters))["plugins"][plugin]
+    assert settings["registry"] == {"config_path": r"C:\Program Files\containerd\certs.d"}
+    assert "registry" not in tomllib.loads(runtime_settings(settled(containerd=version)))["plugins"][plugin]
+
+
+@pytest.mark.parametrize("version", ["1.7.29", "2.0.7", "2.1.5", "2.2.0"])
 def test_the_runtime_gets_settings_of_its_own_version(version: str) -> None:
-    parameters = msgspec.structs.replace(settled(), containerd=version)
+    parameters = msgspec.structs.replace(settled(), containerd=Containerd(version=version))
     settings = tomllib.loads(runtime_settings(parameters))
     pause = parameters.images.pause
     assert settings["grpc"]["address"] == r"\\.\pipe\containerd-containerd"

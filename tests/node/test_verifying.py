@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from cli.conftest import SPEED, CommandLine
 from node.sandboxes import ask, call, command_line, node_cluster
 from winready.cli.node_verify import verify
+from winready.cli.status import status
+from winready.cluster.client import Client
 from winready.cluster.resources import NODES
 from winready.engine.selection import Selection
-from winready.node.verifying import concerning_one_node
+from winready.node.verifying import NotReady, concerning_one_node, unmet
 from winready.spec.loader import load_standard
 
 __all__ = ["command_line", "node_cluster"]
@@ -62,12 +65,88 @@ def test_a_node_that_is_not_ready_yet_is_waited_for(taken_back: str, tmp_path: P
     assert f"waiting: node {NODE}: it is tainted node.cloudprovider.kubernetes.io/uninitialized" in result.stdout
 
 
-@pytest.mark.parametrize(("name", "words"), [("windows-9", "no node windows-9 has joined yet")])
-def test_a_node_that_never_comes_fails(node_cluster: str, tmp_path: Path, name: str, words: str) -> None:
-    result = call(verify, node_cluster, name, *QUICK, "--timeout", "1s", "--report-dir", str(tmp_path))
-    assert result.exit_code == 1
-    assert words in result.stderr
-    assert list(tmp_path.iterdir()) == []
+def recorded(folder: Path) -> dict[str, Any]:
+    """The record of the only run in a folder, which every other form of it goes with."""
+    (run,) = folder.iterdir()
+    assert {"run.json", "journal.jsonl", "report.html", "junit.xml"} <= {path.name for path in run.iterdir()}
+    record: dict[str, Any] = json.loads((run / "run.json").read_bytes())
+    assert 'failures="1"' in (run / "junit.xml").read_text()
+    assert (record["verdict"], record["exit_code"]) == ("Fail", 1)
+    return record
+
+
+def test_a_node_that_never_comes_fails_with_a_report(node_cluster: str, tmp_path: Path) -> None:
+    result = call(verify, node_cluster, "windows-9", *QUICK, "--timeout", "1s", "--report-dir", str(tmp_path))
+    assert result.exit_code == 1, result.output
+    assert result.stdout.splitlines()[-2].startswith("Fail"), result.stdout
+    (only,) = recorded(tmp_path)["requirements"]
+    assert (only["outcome"], only["reason"]) == ("failed", "no node windows-9 has joined yet after 1s")
+    assert only["expected"] == "node windows-9 is Ready within 1s"
+    assert only["observed"].startswith("nodes: linux-1, ")
+    assert "winready node preflight" in only["next_step"]
+    assert not recorded(tmp_path).get("windows_pods")
+    (folder,) = tmp_path.iterdir()
+    shown = CliRunner().invoke(status, [str(folder)])
+    assert (shown.exit_code, shown.stdout.startswith("Fail")) == (1, True), shown.output
+
+
+def test_what_does_not_apply_does_not_fail_with_a_node_that_never_comes(node_cluster: str, tmp_path: Path) -> None:
+    arguments = ["--profile", "full", "--timeout", "1s", "--report-dir", str(tmp_path), "-o", "json"]
+    result = call(verify, node_cluster, "windows-9", *arguments)
+    assert result.exit_code == 1, result.output
+    outcomes = {item["outcome"] for item in json.loads(result.stdout)["requirements"]}
+    assert outcomes == {"failed", "not-applicable"}
+
+
+def test_a_node_whose_kubelet_is_silent_fails_with_its_conditions(node_cluster: str, tmp_path: Path) -> None:
+    name = "silent"
+    labels = {"kubernetes.io/os": "windows", "kubernetes.io/hostname": name}
+    condition = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped."}
+
+    async def make(client: Client) -> None:
+        await client.create(NODES, {"metadata": {"name": name, "labels": labels}})
+        await client.patch(NODES, name, {"status": {"conditions": [condition]}}, subresource="status")
+
+    ask(node_cluster, make)
+    arguments = [*QUICK, "--timeout", "1s", "--report-dir", str(tmp_path), "-o", "json"]
+    try:
+        result = call(verify, node_cluster, name, *arguments)
+    finally:
+        ask(node_cluster, lambda client: client.delete(NODES, name))
+    assert result.exit_code == 1, result.output
+    assert json.loads(result.stdout)["verdict"] == "Fail"
+    (only,) = recorded(tmp_path)["requirements"]
+    assert "node silent: it is not Ready (" in only["reason"]
+    assert "Ready=Unknown (" in only["observed"]
+    assert "the kubelet does not report" in only["next_step"]
+
+
+def test_a_node_without_a_pod_network_is_told_where_to_look() -> None:
+    ready = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "cni plugin not initialized"}
+    full = {"type": "DiskPressure", "status": "True", "reason": "KubeletHasDiskPressure", "message": "C: is full"}
+    raw = {"metadata": {"name": "w"}, "spec": {}, "status": {"conditions": [ready, full]}}
+    why = unmet("w", NotReady("node w: it is not Ready", raw, []), "15m")
+    assert why.reason == "node w: it is not Ready (after 15m)"
+    assert why.observed.splitlines() == [
+        "Ready=False (KubeletNotReady): cni plugin not initialized",
+        "DiskPressure=True (KubeletHasDiskPressure): C: is full",
+    ]
+    assert "kubectl -n winready-node get pods -o wide --field-selector spec.nodeName=w" in why.next_step
+    never = unmet("w", NotReady("x", {"metadata": {"name": "w"}, "spec": {}}, []), "15m")
+    assert "its kubelet has never reported" in never.observed
+
+
+def test_a_node_that_stays_tainted_fails_and_a_full_disk_is_said(taken_back: str, tmp_path: Path) -> None:
+    taint = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}
+    patch(taken_back, {"spec": {"taints": [taint]}})
+    result = call(verify, taken_back, NODE, *QUICK, "--timeout", "1s", "--report-dir", str(tmp_path))
+    assert result.exit_code == 1, result.output
+    (only,) = recorded(tmp_path)["requirements"]
+    assert "taint node.cloudprovider.kubernetes.io/uninitialized:NoSchedule" in only["observed"]
+    assert f"kubectl describe node {NODE}" in only["next_step"]
+    (tmp_path / "file").write_text("")
+    nowhere = call(verify, taken_back, NODE, *QUICK, "--timeout", "1s", "--report-dir", str(tmp_path / "file"))
+    assert (nowhere.exit_code, "cannot be written" in nowhere.stderr) == (2, True)
 
 
 def test_what_waiting_cannot_change_is_said_at_once(taken_back: str, tmp_path: Path) -> None:

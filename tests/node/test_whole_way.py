@@ -12,7 +12,6 @@ from winready.cli.node_addons import addons
 from winready.cli.node_verify import verify
 from winready.cluster.client import Client
 from winready.cluster.resources import DAEMON_SETS, Resource
-from winready.node.addons import NAMESPACE
 
 __all__ = ["command_line"]
 NODE = "windows-1"
@@ -57,16 +56,7 @@ def test_without_add_ons_the_node_fails_and_with_them_it_passes(own_cluster: str
     without = call(verify, own_cluster, *arguments)
     assert without.exit_code == 1, without.output
     given = ["--pod-cidr", "10.244.0.0/16", "--service-cidr", "10.96.0.0/16", "--endpoint", endpoint(own_cluster)]
-    applied = call(addons.commands["apply"], own_cluster, *given)
+    applied = call(addons.commands["apply"], own_cluster, *given, "--wait", "10m")
     assert applied.exit_code == 0, applied.output
-
-    async def ready(client: Client) -> None:
-        async def all_ready() -> bool:
-            found = await client.list(DAEMON_SETS, NAMESPACE)
-            return len(found) == 2 and all(item["status"].get("numberReady") == 1 for item in found)
-
-        await until(all_ready)
-
-    ask(own_cluster, ready)
     with_them = call(verify, own_cluster, *arguments)
     assert with_them.exit_code == 0, with_them.output

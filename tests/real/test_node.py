@@ -34,6 +34,23 @@ HOST_PROCESS = {
     },
 }
 
+HELPER = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "helper"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "helper"}},
+        "template": {
+            "metadata": {"labels": {"app": "helper"}},
+            "spec": {
+                "os": {"name": "windows"},
+                "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10.2"}],
+                "volumes": [{"name": "programs", "hostPath": {"path": "C:\\k"}}],
+            },
+        },
+    },
+}
+
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("version", [KUBERNETES, pytest.param(OLDER, marks=WITH_OLDER)])
@@ -71,6 +88,13 @@ def test_add_ons_on_a_real_api_server(clusters: Callable[[str], Cluster], versio
         generations = kubectl.ok("-n", NAMESPACE, "get", kinds, "-o", "custom-columns=G:.metadata.generation")
         assert set(generations.split()) <= {"G", "1", "<none>"}
 
+        # The API server has no doubts about the expressions: their types fit each kind that they are about.
+        for name in ("pods", "templates", "cronjobs"):
+            policy = f"validatingadmissionpolicy/{NAMESPACE}-{name}"
+            kubectl.ok("wait", "--for=jsonpath={.status.observedGeneration}=1", policy, "--timeout=60s")
+            doubts = kubectl.ok("get", policy, "-o", "jsonpath={.status.typeChecking.expressionWarnings}")
+            assert doubts == ""
+
         warned = kubectl("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(HOST_PROCESS))
         assert warned.returncode == 0, warned.stderr
         assert "HostProcess containers are administrators of their node" in warned.stderr
@@ -81,6 +105,9 @@ def test_add_ons_on_a_real_api_server(clusters: Callable[[str], Cluster], versio
         plain = json.loads(json.dumps(HOST_PROCESS))
         del plain["spec"]["containers"][0]["securityContext"], plain["spec"]["hostNetwork"]
         kubectl.ok("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(plain))
+        workload = kubectl("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(HELPER))
+        assert workload.returncode == 0, workload.stderr
+        assert "volumes of the node (hostPath) reach its programs and secrets on Windows" in workload.stderr
         addons("delete")
         assert addons("delete") == "there was nothing to remove\n"
         assert "NotFound" in kubectl("get", "namespace", NAMESPACE).stderr

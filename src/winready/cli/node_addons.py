@@ -9,7 +9,7 @@ import click
 
 from winready.cli.node_commands import connected
 from winready.cli.node_parameters import of_bundle, parameter_options, settled
-from winready.cli.options import cluster_options, document_option, print_document, say
+from winready.cli.options import cluster_options, document_option, parse_duration, print_document, say
 
 if TYPE_CHECKING:
     from winready.cluster.client import Client, Object
@@ -22,7 +22,7 @@ policy_option = click.option(
     type=click.Choice(["warn", "deny"]),
     default="warn",
     show_default=True,
-    help="HostProcess pods in namespaces that are not labelled privileged: warn, or refuse them.",
+    help="HostProcess and hostPath in namespaces that are not labelled privileged: warn, or refuse such pods.",
 )
 
 
@@ -39,11 +39,21 @@ def addons() -> None:
 @parameter_options
 @policy_option
 @force_option
+@click.option("--wait", metavar="T", help="Wait until every node runs them and nothing older, at most so long.")
 @document_option
 def apply_command(
-    kubeconfig: str | None, context: str | None, policy: str, force: bool, output: Output, **given: Any
+    kubeconfig: str | None,
+    context: str | None,
+    policy: str,
+    force: bool,
+    wait: str | None,
+    output: Output,
+    **given: Any,
 ) -> None:
     """Put the add-ons on the cluster, or bring them up to date; what fits already is not written.
+
+    Pods start anew, node by node, when the bundle carries other programs. With --wait, exit code 1 says that some node
+    does not run them after the time.
 
     \b
     winready node addons apply --bundle worker.zip
@@ -51,15 +61,22 @@ def apply_command(
     winready node addons apply --cni none --network-name Calico      kube-proxy alone
     """
 
-    async def act(client: Client) -> list[Difference]:
+    patience = parse_duration(wait, "--wait")
+
+    async def act(client: Client) -> tuple[list[Difference], list[str]]:
         from winready.node import applying
 
         wanted = await _wanted(client, given, policy)
         await applying.check_alone(client, wanted)
-        return await applying.apply(client, wanted, force=force)
+        done = await applying.apply(client, wanted, force=force)
+        return done, await applying.rolled_out(client, wanted, patience=patience) if patience is not None else []
 
-    done = connected(kubeconfig, context, act)
+    done, left = connected(kubeconfig, context, act)
     _show(done, output)
+    for line in left:
+        say(f"not yet: {line}", err=output != "text")
+    if left:
+        sys.exit(1)
 
 
 @addons.command("diff")
@@ -71,12 +88,14 @@ def apply_command(
 def diff_command(
     kubeconfig: str | None, context: str | None, policy: str, force: bool, output: Output, **given: Any
 ) -> None:
-    """Show what 'apply' would change, and change nothing. Exit code 0: nothing, 1: something."""
+    """Show what 'apply' would change, and change nothing. Exit code 0: nothing, 1: something, 2: it would refuse."""
 
     async def act(client: Client) -> list[Difference]:
         from winready.node import applying
 
-        return await applying.differences(client, await _wanted(client, given, policy), force=force)
+        wanted = await _wanted(client, given, policy)
+        await applying.check_alone(client, wanted)
+        return await applying.differences(client, wanted, force=force)
 
     found = connected(kubeconfig, context, act)
     _show(found, output, lines=True)
@@ -102,11 +121,18 @@ def delete_command(kubeconfig: str | None, context: str | None, output: Output) 
 
 async def _wanted(client: Client, given: dict[str, Any], policy: str) -> list[Object]:
     from winready.node.addons import has_network, has_policies, objects
+    from winready.node.discovery import look
     from winready.node.parameters import ParametersError
+    from winready.node.settling import check_fits
 
-    parameters = of_bundle(given) or await settled(client, given)
+    found = await look(client)
+    parameters = of_bundle(given)
+    if parameters is not None:
+        check_fits(parameters, found)
+    else:
+        parameters = await settled(client, given, found)
     if not has_policies(parameters):
-        say("note: the policy about HostProcess pods needs Kubernetes 1.30; it is left out", err=True)
+        say("note: the policy about privileged pods needs Kubernetes 1.30; it is left out", err=True)
     if not has_network(parameters):
         raise ParametersError(
             "kube-proxy must be told the HNS network of your own pod network",

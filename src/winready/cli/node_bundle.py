@@ -39,6 +39,8 @@ _network_options = apply(
 
 _supply_options = apply(
     click.option("--registry", default="", metavar="R", help="Take images from this registry instead of their own."),
+    click.option("--registry-mirror", "registry_mirrors", multiple=True, metavar="HOST=URL",
+                 help="containerd asks URL first for images of the registry HOST."),
     click.option("--pause-image", default="", metavar="IMAGE", help="Image of the pod sandbox."),
     click.option("--mirror", default="", metavar="URL", help="Fetch from here: URL/<host>/<path> of each file."),
     click.option("--digest", "digests", multiple=True, metavar="NAME=SHA256", help="Trust this digest for a file."),
@@ -77,6 +79,7 @@ def bundle(target: str, output: str, offline: bool, mirror: str, digests: tuple[
     """
     from winready.cluster.errors import ClusterError, ConfigError
     from winready.node.downloads import Unreachable
+    from winready.node.joining import upgrade_line
     from winready.node.parameters import ParametersError
 
     try:
@@ -87,10 +90,11 @@ def bundle(target: str, output: str, offline: bool, mirror: str, digests: tuple[
     except KeyboardInterrupt:
         say("interrupted", err=True)
         sys.exit(130)
+    upgrade = upgrade_line(written.digest, written.entry_digest)
     if output == "json":
         print_document(
             {"path": str(written.path), "digest": written.digest, "files": written.files, "changed": written.changed,
-             "kubernetes": parameters.kubernetes, "offline": offline},
+             "kubernetes": parameters.kubernetes, "offline": offline, "upgrade": upgrade},
             "json",
         )  # fmt: skip
         return
@@ -106,6 +110,7 @@ async def _bundle(
 
     from winready.node.bundle import contents, write
     from winready.node.downloads import Downloads
+    from winready.node.parameters import ParametersError
     from winready.node.settling import settle
     from winready.node.sources import sources
 
@@ -114,15 +119,21 @@ async def _bundle(
     found = await _ask(wishes, kubeconfig, context)
     async with Downloads(mirror, pinned, lambda line: say(line, err=True)) as downloads:
         parameters = settle(wishes, found, await _release(wishes, found, downloads))
-        wanted = sources(parameters.kubernetes, parameters.containerd, wishes.cni, parameters.paths, mirror)
+        wanted = sources(parameters.kubernetes, parameters.containerd.version, wishes.cni, parameters.paths, mirror)
         if unknown := sorted(set(pinned) - {source.name for source in wanted}):
             raise _wrong_digest(unknown[0], sorted(source.name for source in wanted))
         parameters = msgspec.structs.replace(parameters, files=await downloads.resolve(wanted))
         if not offline:
             return parameters, write(contents(parameters), target)
-        with tempfile.TemporaryDirectory(prefix="winready-node-") as folder:
-            await downloads.fetch(parameters.files, Path(folder))
-            return parameters, write(contents(parameters, Path(folder)), target)
+        try:
+            with tempfile.TemporaryDirectory(prefix="winready-node-") as folder:
+                await downloads.fetch(parameters.files, Path(folder))
+                return parameters, write(contents(parameters, Path(folder)), target)
+        except OSError as error:
+            raise ParametersError(
+                f"the programs cannot be kept in {tempfile.gettempdir()} for a moment: {error.strerror}",
+                "make room there, or name another folder in TMPDIR",
+            ) from None
 
 
 def _wishes(options: dict[str, Any]) -> Wishes:
@@ -171,11 +182,13 @@ def _wrong_digest(name: str, names: list[str]) -> Exception:
 
 def _tell(parameters: Parameters, written: Written, offline: bool) -> None:
     network = parameters.network
-    runtime = f"containerd {parameters.containerd}" if parameters.containerd else "the machine's own container runtime"
+    version = parameters.containerd.version
+    runtime = f"containerd {version}" if version else "the machine's own container runtime"
     cni = f"Flannel ({network.mode})" if network.cni == "flannel" else "no pod network"
     say(f"Kubernetes {parameters.kubernetes}, {runtime}, {cni}; API server {parameters.endpoint}")
     what = f"{written.files} files, every program included" if offline else f"{written.files} files"
     say(f"{'wrote' if written.changed else 'unchanged:'} {written.path} ({what})")
     say(f"digest {written.digest}")
+    say(f"next: 'winready node join-command --bundle {written.path}' for a new machine, 'upgrade-command' for a worker")
     if parameters.endpoint.host.startswith("127.") or parameters.endpoint.host in ("localhost", "::1"):
         say(f"note: {parameters.endpoint} is this very computer; other machines need --endpoint HOST:PORT", err=True)

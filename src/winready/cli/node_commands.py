@@ -1,4 +1,4 @@
-"""``winready node join-command``, ``drain`` and ``remove``: what the operator does through the API."""
+"""``winready node join-command``, ``upgrade-command``, ``drain``, ``remove``: the operator's own part."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from winready.cli.options import cluster_options, document_option, fail, parse_d
 
 if TYPE_CHECKING:
     from winready.cluster.client import Client
+    from winready.node.joining import Joining
     from winready.node.opened import Opened
 
 T = TypeVar("T")
@@ -51,13 +52,13 @@ def connected(kubeconfig: str | None, context: str | None, act: Callable[[Client
         sys.exit(130)
 
 
-def opened(bundle: Path | None) -> Opened | None:
+def opened(bundle: Path) -> Opened:
     """The bundle of ``--bundle``; one that is damaged ends the command."""
     from winready.node.opened import open_bundle
     from winready.node.parameters import ParametersError
 
     try:
-        return open_bundle(bundle) if bundle else None
+        return open_bundle(bundle)
     except ParametersError as error:
         fail(error.message, error.remedy)
 
@@ -78,12 +79,20 @@ def join_command(kubeconfig: str | None, context: str | None, bundle: Path | Non
     winready node join-command --bundle worker --ttl 10m -o json
     """
     from winready.node.joining import LONGEST, SHORTEST, join_line, make_joining
+    from winready.node.skew import check_release, plain_release
 
     seconds = parse_duration(ttl, "--ttl") or 0
     if not SHORTEST <= seconds <= LONGEST:
         raise click.BadParameter(f"{ttl!r} is not between 1m and 24h", param_hint="--ttl")
-    found = opened(bundle)
-    joining = connected(kubeconfig, context, lambda client: make_joining(client, seconds))
+    found = opened(bundle) if bundle else None
+
+    async def act(client: Client) -> Joining:
+        if found:
+            # No token for a bundle that kubeadm would refuse on the machine.
+            check_release(found.parameters.kubernetes, plain_release((await client.version()).get("gitVersion") or ""))
+        return await make_joining(client, seconds)
+
+    joining = connected(kubeconfig, context, act)
     line = join_line(joining, found)
     if output == "text":
         # As it is: nothing that a terminal could be steered with is in it, and it will be copied.
@@ -110,6 +119,30 @@ def join_command(kubeconfig: str | None, context: str | None, bundle: Path | Non
             "bootstrap signer, machines refuse to join",
             err=True,
         )
+
+
+@click.command("upgrade-command")
+@click.option("--bundle", type=click.Path(path_type=Path), metavar="DIR|ZIP", required=True,
+              help="The bundle that 'winready node bundle' wrote.")  # fmt: skip
+@document_option
+def upgrade_command(bundle: Path, output: Output) -> None:
+    """Print the one line that upgrades a worker from a newer bundle.
+
+    The line is for PowerShell, as administrator, in the bundle's folder on the machine. It holds the digest of the
+    bundle, so that nothing else is run, and no secret. No cluster is asked; the machine looks at versions itself.
+
+    \b
+    winready node upgrade-command --bundle worker-1.37.zip
+    """
+    from winready.node.joining import upgrade_line
+
+    found = opened(bundle)
+    line = upgrade_line(found.digest, found.entry_digest)
+    if output == "text":
+        click.echo(line)
+    else:
+        document = {"command": line, "kubernetes": found.parameters.kubernetes, "bundle_digest": found.digest}
+        print_document(document, output)
 
 
 @click.command()

@@ -36,9 +36,9 @@ NAMES = ("bundle", "kubernetes", "cni", "mode", "network_name", "endpoint", "pod
 
 def of_bundle(given: dict[str, Any]) -> Parameters | None:
     """The parameters of ``--bundle``, which leaves nothing open."""
-    found = opened(given["bundle"] if isinstance(given["bundle"], Path) else None)
-    if found is None:
+    if not isinstance(given["bundle"], Path):
         return None
+    found = opened(given["bundle"])
     if twice := sorted(name for name in NAMES if given.get(name) and name != "bundle"):
         raise click.UsageError(f"the bundle says it already: leave --{twice[0].rstrip('s').replace('_', '-')} out")
     return found.parameters

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @cluster_options
 @parameter_options
 @click.option("--windows-build", metavar="B", help="Build of the machine, such as 20348 (Server 2022).")
+@click.option("--no-registries", is_flag=True, help="Ask no registry about images.")
 @click.option("--name", default="", metavar="NODE", help="Name that the new node is to have.")
 @document_option
 def preflight(
@@ -27,13 +28,16 @@ def preflight(
     context: str | None,
     windows_build: str | None,
     name: str,
+    no_registries: bool,
     output: Literal["text", "json", "yaml"],
     **given: Any,
 ) -> None:
     """Look for what would keep a Windows machine from joining or working; nothing is changed.
 
-    Versions, addresses, Flannel on the Linux side, images for the machine's build, tokens, add-ons. Exit code 0:
-    nothing is in the way, 1: something is, 2: wrong usage, 3: the cluster cannot be asked.
+    Versions, addresses, Flannel on the Linux side, tokens, add-ons, and whether the registries have the images for the
+    machine's build: they are asked from here, without an account, through the proxies of the bundle or else of this
+    computer. What could not be looked at is 'unknown', never fine. Exit code 0: nothing was found in the way, 1:
+    something was, 2: wrong usage, 3: the cluster cannot be asked.
 
     \b
     winready node preflight
@@ -57,7 +61,7 @@ def preflight(
             parameters = from_bundle or await settled(client, given, found)
         except ParametersError as error:
             return [Finding("parameters", "problem", error.message, error.remedy)]
-        return await examine(client, parameters, found, Machine(build, name))
+        return await examine(client, parameters, found, Machine(build, name), registries=not no_registries)
 
     findings = connected(kubeconfig, context, act)
     problems = sum(item.level == "problem" for item in findings)

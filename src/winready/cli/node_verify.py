@@ -42,7 +42,7 @@ def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str,
     """Wait until a Windows node is Ready, then judge exactly that node: Pass or Fail, with the report of a run.
 
     Left out are requirements that need a second Windows node or disturb nodes: 'winready run' judges those. Exit codes
-    are those of 'run'; 1 also when the node is not Ready in time.
+    are those of 'run'. A node that is not Ready in time has failed: the report says what its conditions were.
 
     \b
     winready node verify windows-3
@@ -70,15 +70,16 @@ def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str,
         fail("none of these requirements can be judged on one node", "'winready run' judges them")
     tell = say if output == "text" else lambda line: say(line, err=True)
     try:
+        target = find_target(kubeconfig, context)
         raw = connected(
             kubeconfig,
             context,
             lambda client: verifying.wait_until_ready(client, name, timeout=patience, say=tell),
         )
         options = verifying.verify_options(raw, settings, requirements, limit)
-        target = find_target(kubeconfig, context)
     except verifying.NotReady as error:
-        fail(f"Fail: {error} after {timeout}", "look at the kubelet's log and at the pods of the pod network", code=1)
+        why = verifying.unmet(name, error, timeout)
+        options = verifying.failed_options(name, settings, requirements, why)
     except ConfigError as error:
         fail(error.message, error.remedy)
     sys.exit(carry_out(target, options, standard, report_dir=given["report_dir"], output=output))

@@ -28,6 +28,16 @@ class Carried:
 
 
 @dataclass(frozen=True)
+class Unmet:
+    """What was found before the run and keeps all of it from being fulfilled: everything selected has failed by it."""
+
+    reason: str
+    next_step: str
+    expected: str
+    observed: str
+
+
+@dataclass(frozen=True)
 class Options:
     """How a run is to be done."""
 
@@ -45,6 +55,7 @@ class Options:
     engine: defaults.Engine = defaults.ENGINE
     upstream: UpstreamOptions | None = None
     """How e2e.test is used; needed by every engine but the native one."""
+    unmet: Unmet | None = None
     record: dict[str, Any] = field(default_factory=dict)
     """What else the record of the run should say about how it was started."""
 

@@ -29,7 +29,7 @@ from winready.engine import events
 from winready.engine.checking import LOOK_AT_API, REPORT_IT, judge_requirement, own_failure, unjudged
 from winready.engine.coverage import choose
 from winready.engine.facts import Facts
-from winready.engine.options import Options
+from winready.engine.options import Options, Unmet
 from winready.engine.outcomes import Outcome, RequirementResult
 from winready.engine.plan import Plan, Planned, make_plan, unplanned
 from winready.engine.rules import judge_rules
@@ -122,6 +122,9 @@ class Run:
         left = [item for item in self.requirements if item.id not in self._results]
         plan = self._plan = plan_run(self.specification, left, inventory, self.options, self._prepared)
         self._tell(events.PlanMade(at_s=self._now(), plan=plan))
+        if self.options.unmet is not None:
+            self._fail_all(plan, self.options.unmet)
+            return
         await self._require_rights()
         self._world = World(self.client, inventory, self.options.settings, plan.windows_nodes, plan.linux_nodes)
         await self._verify(self._world, plan)
@@ -173,6 +176,15 @@ class Run:
             now_named = self.options.named.intersection(wanted[result.id].needs.features)
             if result.outcome != "not-applicable" or not now_named:
                 self._finish(result)
+
+    def _fail_all(self, plan: Plan, unmet: Unmet) -> None:
+        """Nothing is started for what cannot be; what does not apply here still does not."""
+        for item in plan.requirements:
+            if item.action == "not-applicable":
+                self._finish(unjudged(item, item.action, item.reason, item.next_step))
+                continue
+            failed = unjudged(item, "failed", unmet.reason, unmet.next_step)
+            self._finish(msgspec.structs.replace(failed, expected=unmet.expected, observed=unmet.observed))
 
     async def _require_rights(self) -> None:
         missing = await missing_rights(self.client)

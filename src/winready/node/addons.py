@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from importlib import resources
 
 from winready.cluster.client import Object
 from winready.node.parameters import Parameters
 from winready.node.policy import policy_objects
+from winready.node.sources import FLANNEL
 from winready.spec.versions import Version
 
 NAMESPACE = "winready-node"
@@ -129,7 +131,7 @@ def _kube_proxy(parameters: Parameters) -> list[Object]:
         _account(name),
         _binding(name, role),
         _config_map(name, data),
-        _daemon_set(name, [container], data),
+        _daemon_set(name, [container], data, _program(parameters, "kube-proxy", parameters.kubernetes)),
     ]
 
 
@@ -190,7 +192,7 @@ def _flannel(parameters: Parameters) -> list[Object]:
         role,
         _binding(name, {"apiGroup": RBAC, "kind": "ClusterRole", "name": role_name}),
         _config_map(name, data),
-        _daemon_set(name, [flanneld, cni], data),
+        _daemon_set(name, [flanneld, cni], data, _program(parameters, "flanneld", FLANNEL)),
     ]
 
 
@@ -231,7 +233,16 @@ def _ipv4(cidrs: list[str]) -> str:
     return next((cidr for cidr in cidrs if ":" not in cidr), cidrs[0])
 
 
-def _daemon_set(name: str, containers: list[Object], data: dict[str, str]) -> Object:
+def _program(parameters: Parameters, name: str, release: str) -> str:
+    """What a DaemonSet runs: the program of the bundle, or without one the release that the nodes should have."""
+    file = next((file for file in parameters.files if file.name == name), None)
+    if file is None:
+        return f"{name} {release}"
+    said = re.search(r"/v(\d[^/]*)/", file.url)
+    return f"{name} {said[1] if said else release} sha256:{file.sha256}"
+
+
+def _daemon_set(name: str, containers: list[Object], data: dict[str, str], program: str) -> Object:
     digest = hashlib.sha256(_json(data).encode()).hexdigest()[:16]
     pod: Object = {
         "priorityClassName": "system-node-critical",
@@ -246,8 +257,9 @@ def _daemon_set(name: str, containers: list[Object], data: dict[str, str]) -> Ob
         "volumes": [{"name": "configuration", "configMap": {"name": name}}],
     }
     labels = _labels(name)
-    # Pods do not notice that their ConfigMap changed.
-    metadata = {"labels": labels, "annotations": {"winready.io/configuration": digest}}
+    # Pods notice neither that their ConfigMap changed nor that a program of the node did.
+    annotations = {"winready.io/configuration": digest, "winready.io/program": program}
+    metadata = {"labels": labels, "annotations": annotations}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",

@@ -87,6 +87,27 @@ async def apply(client: Client, wanted: list[Object], *, force: bool = False) ->
     return done
 
 
+async def rolled_out(client: Client, wanted: list[Object], *, patience: float) -> list[str]:
+    """Wait until every node runs what was applied and nothing older; what is not so after the time."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + patience
+    names = [obj["metadata"]["name"] for obj in wanted if obj["kind"] == "DaemonSet"]
+    while True:
+        left = [text for name in names if (text := _unfinished(await client.get(DAEMON_SETS, name, NAMESPACE)))]
+        if not left or loop.time() >= end:
+            return left
+        await asyncio.sleep(min(PAUSE, max(end - loop.time(), 0)))
+
+
+def _unfinished(daemon_set: Object) -> str:
+    status, name = daemon_set.get("status") or {}, title({"kind": "DaemonSet", **daemon_set})
+    if status.get("observedGeneration", 0) < daemon_set["metadata"]["generation"]:
+        return f"{name}: its controller has not seen it yet"
+    nodes = status.get("desiredNumberScheduled", 0)
+    new, ready = status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0)
+    return "" if new >= nodes and ready >= nodes else f"{name}: new on {new}, available on {ready} of {nodes} nodes"
+
+
 async def differences(client: Client, wanted: list[Object], *, force: bool = False) -> list[Difference]:
     """What an apply would change, asked of the API server itself; nothing is changed."""
     found = []

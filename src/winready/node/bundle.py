@@ -29,6 +29,8 @@ class Written:
 
     path: Path
     digest: str
+    entry_digest: str
+    """SHA-256 of the script that the Windows machine runs first."""
     files: int
     changed: bool
 
@@ -51,7 +53,7 @@ def manifests(parameters: Parameters) -> dict[str, bytes]:
 def contents(parameters: Parameters, fetched: Path | None = None) -> dict[str, Content]:
     """Everything in a bundle except its list; ``fetched`` holds the files of one that needs no way out."""
     found: dict[str, Content] = {**scripts(), **manifests(parameters), PARAMETERS: encode(parameters)}
-    if parameters.containerd:
+    if parameters.containerd.version:
         found[RUNTIME] = runtime_settings(parameters).encode()
     if fetched is not None:
         for file in parameters.files:
@@ -72,7 +74,7 @@ def write(found: dict[str, Content], target: Path) -> Written:
     """Write a bundle, whole or not at all; one that is there and says the same is left alone."""
     listing = sums(found)
     everything: dict[str, Content] = {**found, SUMS: listing}
-    digest = hashlib.sha256(listing).hexdigest()
+    digest, entry = hashlib.sha256(listing).hexdigest(), _digest(found[ENTRY])
     zipped = target.suffix.lower() == ".zip"
     _check_target(target, zipped)
     try:
@@ -81,14 +83,14 @@ def write(found: dict[str, Content], target: Path) -> Written:
             new = Path(work) / "new"
             (_write_zip if zipped else _write_folder)(everything, new)
             if _same(new, target, everything, zipped):
-                return Written(target, digest, len(everything), changed=False)
+                return Written(target, digest, entry, len(everything), changed=False)
             if target.is_dir():
                 # A folder cannot be replaced in one move; the old one goes when the new one is in its place.
                 os.rename(target, Path(work) / "old")
             os.replace(new, target)
     except OSError as error:
         raise ParametersError(f"{target} cannot be written: {error.strerror}", "name another place with --to") from None
-    return Written(target, digest, len(everything), changed=True)
+    return Written(target, digest, entry, len(everything), changed=True)
 
 
 def _check_target(target: Path, zipped: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from winready.cluster.client import Client, Object
 from winready.cluster.errors import ApiError, ClusterError, ConfigError, Conflict, NotFound, ServerTrouble
+from winready.cluster.inventory import read_node
 from winready.cluster.resources import NODES, PODS
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -56,6 +57,16 @@ async def find_node(client: Client, name: str) -> Object:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"nodes: {', '.join(sorted(names)[:10]) or 'none'}"
     raise ConfigError(f"there is no node {name!r}", hint)
+
+
+async def find_worker(client: Client, name: str) -> Object:
+    """The same, and not one of the nodes that the cluster itself may run on."""
+    node = await find_node(client, name)
+    if (os := read_node(node).os) == "linux":
+        raise ConfigError(
+            f"node {name} is a {os} node, and 'winready node' is for Windows nodes", "see 'kubectl drain'"
+        )
+    return node
 
 
 def fate(pod: Object) -> Fate:
@@ -105,7 +116,7 @@ async def drain(
     client: Client, name: str, *, allowed: Allowed | None = None, timeout: float, say: Say = lambda line: None
 ) -> Drained:
     """Cordon a node and evict its pods; nothing changes when one of them may not be evicted."""
-    node = await find_node(client, name)
+    node = await find_worker(client, name)
     pods = await pods_of(client, name)
     going = to_evict(pods, allowed or Allowed())
     result = Drained(spared=sorted(_name(pod) for pod in pods if fate(pod) in ("daemonset", "mirror")))
@@ -185,7 +196,7 @@ def _refused(error: ApiError) -> str:
 
 async def remove(client: Client, name: str, *, force: bool) -> list[str]:
     """Delete a Node that was drained; returns the pods that go with it."""
-    node = await find_node(client, name)
+    node = await find_worker(client, name)
     pods = [pod for pod in await pods_of(client, name) if fate(pod) not in ("daemonset", "mirror")]
     if not force and (pods or not node["spec"].get("unschedulable")):
         why = f"{len(pods)} pods are still on it" if pods else "it still takes pods"

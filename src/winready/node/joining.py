@@ -193,16 +193,26 @@ def _now() -> datetime.datetime:
 def join_line(joining: Joining, bundle: Opened | None) -> str:
     """The one line for PowerShell on the Windows machine, in the folder of the bundle.
 
-    Nothing of the bundle runs before its script and its list of digests are known to be the ones that were made here;
-    the script then checks everything else by that list.
+    It says when the token ends: the machine can tell before its first step that the line is too old.
     """
-    arguments = ["join", "-Token", joining.token]
+    arguments = ["join", "-Token", joining.token, "-TokenExpires", joining.expires]
     arguments += ["-CaHash", ",".join(f"'{item}'" for item in joining.ca_hashes)]
     if bundle is None:
         return " ".join([r".\node.ps1", *arguments])
+    return _guarded("join", arguments, bundle.digest, bundle.entry_digest)
+
+
+def upgrade_line(digest: str, entry_digest: str) -> str:
+    """The one line for a machine that has joined and gets this bundle; it holds no secret."""
+    return _guarded("upgrade", ["upgrade"], digest, entry_digest)
+
+
+def _guarded(what: str, arguments: list[str], digest: str, entry_digest: str) -> str:
+    """Nothing of the bundle runs before its script and its list of digests are known to be the ones that were made
+    here; the script then checks everything else by that list."""
     other = " -or ".join(
-        f"(Get-FileHash .\\{name} -Algorithm SHA256).Hash -ne '{digest}'"
-        for name, digest in ((SUMS, bundle.digest), (ENTRY, bundle.entry_digest))
+        f"(Get-FileHash .\\{name} -Algorithm SHA256).Hash -ne '{wanted}'"
+        for name, wanted in ((SUMS, digest), (ENTRY, entry_digest))
     )
-    run = " ".join([r".\node.ps1", *arguments, "-BundleDigest", bundle.digest])
-    return f"if ({other}) {{ throw 'this folder is not the bundle that the join line was made for' }}; {run}"
+    run = " ".join([r".\node.ps1", *arguments, "-BundleDigest", digest])
+    return f"if ({other}) {{ throw 'this folder is not the bundle that the {what} line was made for' }}; {run}"

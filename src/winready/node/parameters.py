@@ -64,6 +64,24 @@ class Images(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     host_process: str
 
 
+class RegistryMirror(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where containerd asks first for the images of a registry; the registry itself stays the second choice."""
+
+    host: str
+    """The registry as images name it, such as ``docker.io`` or ``registry.example.com:5000``."""
+    endpoint: str
+    """URL of the mirror."""
+
+
+class Containerd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The container runtime."""
+
+    version: str = ""
+    """Version to install; empty: the machine brings its own."""
+    mirrors: list[RegistryMirror] = []
+    """Each becomes ``certs.d\\<host>\\hosts.toml``; only for a containerd that is installed by the bundle."""
+
+
 class Proxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """As the usual environment variables say it; empty: none."""
 
@@ -131,8 +149,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     server: str
     """Release of the API server; the same when nobody asked a cluster."""
     architecture: Literal["amd64"] = "amd64"
-    containerd: str = ""
-    """Version to install; empty: the machine brings its own."""
+    containerd: Containerd = Containerd()
     endpoint: Endpoint
     network: Network
     registry: str = REGISTRY

@@ -17,14 +17,13 @@ from winready.node.addons import has_network, objects
 from winready.node.discovery import Findings
 from winready.node.findings import Finding, Level
 from winready.node.flannel import flannel_findings
+from winready.node.images import image_findings
 from winready.node.joining import cluster_info, list_tokens
 from winready.node.parameters import Parameters, ParametersError
 from winready.node.skew import check_release, plain_release
 from winready.spec.builds import load_builds
 from winready.spec.windows import build_number
 
-FIRST_PAUSE = {20348: (3, 6)}
-"""The first release of the pause image that hosts of a build, and newer ones, can run."""
 SOON = datetime.timedelta(minutes=5)
 NETBIOS = 15
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -46,14 +45,16 @@ class Cluster:
     nodes: list[Object] = field(default_factory=list)
 
 
-async def examine(client: Client, parameters: Parameters, found: Findings, machine: Machine) -> list[Finding]:
+async def examine(
+    client: Client, parameters: Parameters, found: Findings, machine: Machine, *, registries: bool = True
+) -> list[Finding]:
     """Look at everything; what may not be looked at is unknown, and nothing is changed."""
     cluster = Cluster(found, await client.list(NODES))
     result = [
         *_versions(parameters, cluster),
         *_ranges(parameters, cluster),
         *_machine(parameters, cluster, machine),
-        *_images(parameters, cluster, machine),
+        *await image_findings(parameters, _builds(parameters, cluster, machine), ask=registries),
         *flannel_findings(parameters, found.flannel),
     ]
     for subject, look in (
@@ -171,23 +172,11 @@ def _machine(parameters: Parameters, cluster: Cluster, machine: Machine) -> Iter
         yield Finding("machine", "ok", f"{builds.name(text)} is on the standard's current list of builds")
 
 
-def _images(parameters: Parameters, cluster: Cluster, machine: Machine) -> Iterator[Finding]:
-    pause = parameters.images.pause
-    builds = {machine.build} if machine.build else {_build(raw) for raw in cluster.nodes} | {parameters.minimum_build}
-    match = re.search(r"/pause:(\d+(?:\.\d+)+)$", pause)
-    if match is None:
-        text = f"nobody can tell from its name for which Windows the pause image {pause} is"
-        yield Finding("images", "unknown", text, "make sure that it has an entry for the machine's build")
-        return
-    have = tuple(int(part) for part in match[1].split("."))
-    for build in sorted(build for build in builds if build):
-        need = next((first for known, first in sorted(FIRST_PAUSE.items(), reverse=True) if known <= build), None)
-        if need is not None and have < need:
-            wanted = ".".join(map(str, need))
-            text = f"the pause image {pause} has no entry for Windows build {build}; pods would not start"
-            yield Finding("images", "problem", text, f"use pause:{wanted} or newer (--pause-image)")
-        else:
-            yield Finding("images", "ok", f"{pause} is there for build {build}; the HostProcess image for every build")
+def _builds(parameters: Parameters, cluster: Cluster, machine: Machine) -> list[int]:
+    """The machine's build, or where nobody named it those of the cluster and the oldest one that can join."""
+    if machine.build:
+        return [machine.build]
+    return sorted({build for raw in cluster.nodes if (build := _build(raw))} | {parameters.minimum_build})
 
 
 def _build(raw: Object) -> int | None:

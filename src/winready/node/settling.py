@@ -16,6 +16,7 @@ from winready.node.parameters import (
     VXLAN_PORT,
     VXLAN_VNI,
     Cni,
+    Containerd,
     Endpoint,
     Images,
     Kubelet,
@@ -25,7 +26,9 @@ from winready.node.parameters import (
     ParametersError,
     Paths,
     Proxy,
+    RegistryMirror,
 )
+from winready.node.registries import parse_reference
 from winready.node.skew import check_release, join_api, kubelet_flags, removed_flags
 from winready.node.sources import CONTAINERD, OLDEST_CONTAINERD
 from winready.spec.versions import is_release, release_order
@@ -33,6 +36,8 @@ from winready.spec.versions import is_release, release_order
 Value = TypeVar("Value")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _REGISTRY = re.compile(r"[a-z0-9][a-z0-9.-]*(?::\d+)?(?:/[a-z0-9][a-z0-9._-]*)*")
+_MIRROR_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?")
+_MIRROR_URL = re.compile(r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::(\d{1,5}))?(?:/[A-Za-z0-9._~-]+)*/?")
 _PROXY = re.compile(r"https?://[^\s/@'\"]+/?")
 _LABEL = re.compile(r"([A-Za-z0-9./_-]+)=([A-Za-z0-9._-]*)")
 _TAINT = re.compile(r"[A-Za-z0-9./_-]+(?:=[A-Za-z0-9._-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
@@ -47,6 +52,7 @@ class Wishes:
     cni: Cni = "flannel"
     mode: Mode = "overlay"
     registry: str = ""
+    registry_mirrors: list[str] = field(default_factory=list)
     pause_image: str = ""
     endpoint: str = ""
     pod_cidrs: list[str] = field(default_factory=list)
@@ -83,7 +89,7 @@ def settle(wishes: Wishes, found: Findings, release: str) -> Parameters:
     return Parameters(
         kubernetes=release,
         server=found.server or release,
-        containerd=_containerd(wishes.containerd),
+        containerd=_containerd(wishes),
         endpoint=endpoint,
         network=network,
         registry=wishes.registry or REGISTRY,
@@ -99,6 +105,20 @@ def settle(wishes: Wishes, found: Findings, release: str) -> Parameters:
         join_api=join_api(release),
         hyperv=wishes.hyperv,
     )
+
+
+def check_fits(parameters: Parameters, found: Findings) -> None:
+    """Refuse a bundle that was made for another cluster, or for one that has changed since."""
+    check_release(parameters.kubernetes, found.server)
+    for whose, said, real in (
+        ("pods", parameters.network.pod_cidrs, found.pod_cidrs),
+        ("services", parameters.network.service_cidrs, found.service_cidrs),
+    ):
+        if real and sorted(said) != sorted(real):
+            raise ParametersError(
+                f"the addresses of {whose} are {', '.join(real)} in this cluster, {', '.join(said)} in the bundle",
+                "make the bundle anew from this cluster",
+            )
 
 
 def parse_endpoint(text: str) -> Endpoint:
@@ -203,7 +223,31 @@ def _check_endpoint(endpoint: Endpoint, network: Network) -> None:
             )
 
 
-def _containerd(text: str) -> str:
+def _containerd(wishes: Wishes) -> Containerd:
+    version = _containerd_version(wishes.containerd)
+    mirrors = [_registry_mirror(text) for text in wishes.registry_mirrors]
+    if mirrors and not version:
+        raise ParametersError(
+            "--registry-mirror is for the containerd that the bundle installs, and --containerd none installs none",
+            "tell the machine's own runtime, or leave one of the two out",
+        )
+    return Containerd(version=version, mirrors=list(dict.fromkeys(mirrors)))
+
+
+def _registry_mirror(text: str) -> RegistryMirror:
+    host, _, endpoint = text.partition("=")
+    url = _MIRROR_URL.fullmatch(endpoint)
+    if not _MIRROR_HOST.fullmatch(host) or url is None or not 0 < int(url[1] or 443) < 65536:
+        shown = "a mirror with a name or password" if "@" in text else repr(text)
+        raise ParametersError(
+            f"{shown} cannot be: a mirror is HOST=URL, a registry as images name it and http(s)://HOST[:PORT][/PATH]; "
+            f"node.json is no place for secrets",
+            "write it like docker.io=https://mirror.example.com",
+        )
+    return RegistryMirror(host=host, endpoint=endpoint.rstrip("/"))
+
+
+def _containerd_version(text: str) -> str:
     if text == "none":
         return ""
     version = (text or CONTAINERD).removeprefix("v")
@@ -221,8 +265,10 @@ def _images(wishes: Wishes) -> Images:
     if registry and not _REGISTRY.fullmatch(registry):
         raise ParametersError(f"{wishes.registry!r} is not a registry", "write it like registry.example.com/mirror")
     pause = wishes.pause_image or f"{registry or REGISTRY}/{PAUSE_IMAGE}"
-    if not re.fullmatch(r"[\w./:@-]+", pause):
-        raise ParametersError(f"{pause!r} is not the name of an image")
+    if parse_reference(pause) is None:
+        # Whatever stands before an @ could be a password.
+        shown = repr(pause) if "@" not in pause else "what --pause-image says"
+        raise ParametersError(f"{shown} is not the name of an image", "write it like registry.k8s.io/pause:3.10.2")
     return Images(pause=pause, host_process=f"{registry or HOST_PROCESS_REGISTRY}/{HOST_PROCESS_IMAGE}")
 
 

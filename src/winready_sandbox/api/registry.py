@@ -67,6 +67,8 @@ class Admission:
     old: Object | None
     user: User
     dry_run: bool
+    warnings: list[str] = field(default_factory=list)
+    """What the writer is told although nobody refuses."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,9 @@ class Registry:
         if not applied:
             metadata["managedFields"] = _creators(resource, obj, write.manager)
         strategy.prepare_create(resource, obj)
-        admission = Admission("CREATE", resource, "", namespace, name, obj, None, write.user, write.dry_run)
+        admission = Admission(
+            "CREATE", resource, "", namespace, name, obj, None, write.user, write.dry_run, write.warnings
+        )
         self._admit(admission)
         self._validate(resource, obj, None)
         for hook in self.validating:
@@ -220,11 +224,16 @@ class Registry:
             apply_defaults(resource.kind, resource.group, new)
         obj = strategy.prepare_update(resource, new, old, subresource)
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        self._admit(Admission("UPDATE", resource, subresource, entry.key[0], name, obj, old, write.user, write.dry_run))
+        admission = Admission(
+            "UPDATE", resource, subresource, entry.key[0], name, obj, old, write.user, write.dry_run, write.warnings
+        )
+        self._admit(admission)
         if not subresource:
             self._validate(resource, obj, old)
         elif subresource in strategy.POD_PARTS:
             self._validate(resource, obj, None, ephemeral_containers(obj, old))
+        for hook in self.validating:
+            hook(admission)
         if not applied:
             obj = track_update(old, obj, write.manager, "Update", subresource)
         if obj == old or (applied and only_times_differ(obj, old)):

@@ -13,7 +13,7 @@ from winready_sandbox.api.client import LocalClient
 from winready_sandbox.api.errors import ApiError
 from winready_sandbox.api.objects import Object
 from winready_sandbox.api.policing.hooks import Reviewers
-from winready_sandbox.api.registry import Admission
+from winready_sandbox.api.registry import Admission, Write
 
 BOUNDS = {
     "type": "Container",
@@ -38,7 +38,7 @@ class Cluster:
     """An API server with one namespace."""
 
     def __init__(self, labels: dict[str, str] | None = None, level: str = "privileged") -> None:
-        registry = new_registry()
+        self.registry = registry = new_registry()
         install(registry)
         self.reviewers: Reviewers = policing.install(registry, level)
         self.api = LocalClient(registry)
@@ -246,3 +246,50 @@ def test_a_policy_denies_through_its_binding() -> None:
         "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'images' with binding 'everywhere' denied request: "
         "images come from registry.example.com only"
     )
+
+
+def policy(cluster: Cluster, actions: list[str], **spec: Any) -> None:
+    spec = {"matchConstraints": {"resourceRules": RULES}, **spec}
+    cluster.api.create("validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    bound = {"policyName": "p", "validationActions": actions}
+    cluster.api.create("validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
+
+
+def test_a_policy_is_evaluated_with_its_variables_and_conditions() -> None:
+    cluster = Cluster()
+    policy(
+        cluster,
+        ["Deny"],
+        variables=[{"name": "names", "expression": "object.spec.containers.map(c, c.name)"}],
+        matchConditions=[{"name": "not a", "expression": "request.name != 'a'"}],
+        validations=[
+            {"expression": "variables.names.all(n, n == 'c1')", "message": "one", "reason": "Forbidden"},
+            {"expression": "object.kind == 'Pod' && namespaceObject.metadata.name == 'default'"},
+        ],
+    )
+    cluster.pod("a", count=2)
+    cluster.pod("b")
+    error = cluster.refuses("c", count=2)
+    assert (error.code, error.reason) == (403, "Forbidden")
+    assert error.message.endswith("denied request: one")
+
+
+@pytest.mark.parametrize("failure", ["Fail", "Ignore"])
+def test_a_policy_that_goes_wrong_fails_as_it_says(failure: str) -> None:
+    cluster = Cluster()
+    policy(cluster, ["Deny"], failurePolicy=failure, validations=[{"expression": "object.spec.off == 1"}])
+    if failure == "Ignore":
+        cluster.pod()
+        return
+    assert "expression 'object.spec.off == 1' resulted in error: no such key: off" in cluster.refuses().message
+
+
+def test_a_policy_that_only_warns_lets_things_pass() -> None:
+    cluster = Cluster()
+    policy(cluster, ["Warn", "Audit"], validations=[{"expression": "false", "message": "not so good"}])
+    write = Write()
+    registry = cluster.registry
+    spec = {"containers": [{"name": "c", "image": "x.example/y:1"}]}
+    registry.create(registry.resources.find("pods"), {"metadata": {"name": "a"}, "spec": spec}, "default", write)
+    words = "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': not so good"
+    assert write.warnings == [words]

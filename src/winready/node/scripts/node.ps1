@@ -22,6 +22,9 @@ param(
     # Bootstrap token; it is never logged. Without it and -TokenFile the command asks for it.
     [string]$Token = '',
 
+    # When the token ends, such as 2026-01-31T12:30:00Z; a line that is too old is refused before anything is changed.
+    [string]$TokenExpires = '',
+
     # A file that holds the token, instead of the command line.
     [string]$TokenFile = '',
 

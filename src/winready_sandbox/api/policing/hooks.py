@@ -1,21 +1,25 @@
 """Admission webhooks and validating policies: objects say what they are asked about, a function what they answer.
 
 The embedded API server calls nobody: whoever builds the cluster says what the program behind a service answers. A
-webhook whose service is not there, or answers nothing, fails as it would. Of policies in CEL only the plain ``false``
-is understood.
+webhook whose service is not there, or answers nothing, fails as it would. Policies are evaluated, as far as `cel` knows
+the language.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from winready_sandbox.api.errors import ApiError, forbidden
 from winready_sandbox.api.objects import Object
+from winready_sandbox.api.policing.cel import CelError, evaluate
 from winready_sandbox.api.registry import Admission, Registry
 from winready_sandbox.api.resources import Resource
 from winready_sandbox.api.selectors import matches_labels, selector_requirements
 
 GROUP = "admissionregistration.k8s.io"
+CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+"""Status codes by the reason that a validation names."""
 Review = Callable[[Admission], str]
 """Why an object is refused, or nothing; a mutating one may change it."""
 
@@ -88,18 +92,64 @@ class Reviewers:
             match = (policy or {}).get("matchConstraints") or {}
             if policy is None or not self._concerns(match, match.get("resourceRules") or [], admission):
                 continue
-            for validation in policy.get("validations") or ():
-                if validation.get("expression", "").strip() == "false":
-                    self._deny(admission, binding, validation)
+            for words, reason in self._objections(policy, admission):
+                self._act(admission, binding, words, reason)
 
-    def _deny(self, admission: Admission, binding: Object, validation: Object) -> None:
-        text = validation.get("message") or f"failed expression: {validation['expression']}"
-        words = f"ValidatingAdmissionPolicy '{binding['spec']['policyName']}' with binding "
-        words += f"'{binding['metadata']['name']}' denied request: {text}"
-        error = forbidden(admission.resource.plural, admission.resource.group, admission.name, words)
-        error.code, error.reason = 422, validation.get("reason") or "Invalid"
-        error.details["causes"] = [{"message": words}]
-        raise error
+    def _objections(self, policy: Object, admission: Admission) -> Iterator[tuple[str, str]]:
+        """What a policy has against an object, in words, with the reason that its answer states."""
+        names = self._names(policy, admission)
+        strict = policy.get("failurePolicy", "Fail") == "Fail"
+        try:
+            if not all(evaluate(each["expression"], names) for each in policy.get("matchConditions") or ()):
+                return
+        except CelError as error:
+            if strict:
+                yield f"match condition resulted in error: {error}", "Invalid"
+            return
+        for validation in policy.get("validations") or ():
+            expression, reason = validation["expression"].strip(), validation.get("reason") or "Invalid"
+            try:
+                if evaluate(expression, names) is not True:
+                    yield validation.get("message") or f"failed expression: {expression}", reason
+            except CelError as error:
+                if strict:
+                    yield f"expression '{expression}' resulted in error: {error}", reason
+
+    def _names(self, policy: Object, admission: Admission) -> Mapping[str, Any]:
+        """What the expressions of a policy may speak of."""
+        resource = admission.resource
+        said = {"apiVersion": resource.api_version, "kind": resource.kind}
+        namespace = self._registry.bucket(self._registry.resources.find("namespaces")).get(("", admission.namespace))
+        names: dict[str, Any] = {
+            "object": {**said, **admission.obj} if admission.obj else None,
+            "oldObject": {**said, **admission.old} if admission.old else None,
+            "namespaceObject": namespace.obj if namespace else None,
+            "params": None,
+            "request": {
+                "operation": admission.operation,
+                "name": admission.name,
+                "namespace": admission.namespace,
+                "subResource": admission.subresource,
+                "dryRun": admission.dry_run,
+                "userInfo": {"username": admission.user.name, "groups": list(admission.user.groups)},
+            },
+        }
+        names["variables"] = _Variables(policy.get("variables") or [], names)
+        return names
+
+    def _act(self, admission: Admission, binding: Object, words: str, reason: str) -> None:
+        policy, bound = binding["spec"]["policyName"], binding["metadata"]["name"]
+        actions = binding["spec"].get("validationActions") or ["Deny"]
+        if "Warn" in actions:
+            admission.warnings.append(
+                f"Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{bound}': {words}"
+            )
+        if "Deny" in actions:
+            words = f"ValidatingAdmissionPolicy '{policy}' with binding '{bound}' denied request: {words}"
+            error = forbidden(admission.resource.plural, admission.resource.group, admission.name, words)
+            error.code, error.reason = CODES[reason], reason
+            error.details["causes"] = [{"message": words}]
+            raise error
 
     def _stored(self, plural: str) -> list[Object]:
         return [entry.obj for entry in self._registry.store.bucket((GROUP, plural)).select()]
@@ -116,6 +166,26 @@ class Reviewers:
             return True
         namespace = self._registry.bucket(self._registry.resources.find("namespaces")).get(("", admission.namespace))
         return _selected(asked.get("namespaceSelector"), namespace.obj if namespace else {})
+
+
+class _Variables(Mapping[str, Any]):
+    """The variables of a policy: each is evaluated when it is asked for, once."""
+
+    def __init__(self, said: list[Object], names: Mapping[str, Any]) -> None:
+        self._said = {each["name"]: each["expression"] for each in said}
+        self._names = names
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = evaluate(self._said[name], self._names)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._said)
+
+    def __len__(self) -> int:
+        return len(self._said)
 
 
 def _selected(selector: Object | None, obj: Object) -> bool:

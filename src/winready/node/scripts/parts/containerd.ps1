@@ -25,7 +25,7 @@ function Get-ContainerdService {
 }
 
 function Get-ContainerdSteps {
-    if ($Node.Parameters.containerd -eq '') {
+    if ($Node.Parameters.containerd.version -eq '') {
         return @(New-Step -Name 'containerd of the machine answers' -Test { Test-Pipe 'containerd-containerd' } -Apply {
                 throw 'there is no pipe containerd-containerd: this bundle was made with --containerd none, so start the runtime first'
             })

@@ -17,7 +17,7 @@ function Get-Folders {
 }
 
 function Get-RuntimeFolders {
-    if ($Node.Parameters.containerd -eq '') {
+    if ($Node.Parameters.containerd.version -eq '') {
         return @()
     }
     return @(
@@ -75,7 +75,7 @@ function Get-DefenderPrograms {
         [System.IO.Path]::Combine($Node.Paths.binaries, 'kubelet.exe'),
         [System.IO.Path]::Combine($Node.Paths.binaries, 'kube-proxy.exe')
     )
-    if ($Node.Parameters.containerd -ne '') {
+    if ($Node.Parameters.containerd.version -ne '') {
         $programs += [System.IO.Path]::Combine($Node.Paths.containerd, 'containerd.exe')
         $programs += [System.IO.Path]::Combine($Node.Paths.containerd, 'ctr.exe')
     }

@@ -67,7 +67,7 @@ function Get-KubeletService {
 
 function Get-KubeletDependencies {
     # A runtime that the machine brings may be no service at all.
-    if ($Node.Parameters.containerd -ne '' -or (Test-ServicePresent 'containerd')) {
+    if ($Node.Parameters.containerd.version -ne '' -or (Test-ServicePresent 'containerd')) {
         return @('containerd')
     }
     return @()

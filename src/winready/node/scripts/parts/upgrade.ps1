@@ -64,7 +64,7 @@ function Restore-Previous {
     # The way back: the old programs, settings and command line.
     param([object[]]$Saved, [string]$CommandLine)
     Stop-ServiceAndWait -Name 'kubelet'
-    if ($Node.Parameters.containerd -ne '') {
+    if ($Node.Parameters.containerd.version -ne '') {
         Stop-ServiceAndWait -Name 'containerd'
     }
     foreach ($one in $Saved) {
@@ -83,7 +83,7 @@ function Restore-Previous {
     }
     $manager = Get-SystemProgram 'sc.exe'
     [void](Invoke-Checked -Path $manager -Arguments @('config', 'kubelet', 'binPath=', $CommandLine) -Seconds 60)
-    if ($Node.Parameters.containerd -ne '') {
+    if ($Node.Parameters.containerd.version -ne '') {
         Start-ServiceAndWait -Name 'containerd'
     }
     Start-ServiceAndWait -Name 'kubelet'
