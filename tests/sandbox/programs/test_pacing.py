@@ -10,8 +10,6 @@ import pytest
 from sandbox.helpers.containers import container
 from winready_sandbox.programs.pacing import Pace
 
-pytestmark = pytest.mark.virtual_time
-
 
 async def history(script: str, seconds: float) -> list[tuple[float, float]]:
     """When a process that runs a script wants how many cores."""
@@ -26,12 +24,14 @@ async def history(script: str, seconds: float) -> list[tuple[float, float]]:
     return seen
 
 
+@pytest.mark.virtual_time
 async def test_an_endless_loop_without_a_body_computes_as_one_with_a_body_does() -> None:
     empty, busy = await history("while ($true) {}", 20), await history("while ($true) { $x = 1 }", 20)
     assert empty == busy
     assert empty[-1][1] == 1
 
 
+@pytest.mark.virtual_time
 async def test_rounds_in_which_nothing_happens_take_as_long_as_any() -> None:
     async def slices(take: Callable[[Pace], Awaitable[None]]) -> list[float]:
         loop, pace, moments = asyncio.get_running_loop(), Pace(container().spawn(["cmd", "/c", "pause"])), [0.0]
