@@ -82,3 +82,11 @@ def test_a_line_without_end_does_not_fill_the_memory() -> None:
     assert secrets.feed(b"x" * LONGEST_LINE) == b""
     assert secrets.feed(b"y") == b"x" * LONGEST_LINE + b"y"
     assert secrets.end() == b""
+
+
+@pytest.mark.parametrize(
+    "text", ["TOKEN: {}", "to\u212aen={}", "pa\u017f\u017fword = {}", "\u00e4 Bearer {}", "BAS\u0131C {}"]
+)
+def test_letters_are_known_however_they_are_written(text: str) -> None:
+    secret = "abcdefgh12345678"
+    assert secret not in without_secrets(text.format(secret))

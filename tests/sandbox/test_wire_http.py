@@ -8,8 +8,6 @@ import pytest
 
 from winready_sandbox.wire_http import IDLE_SECONDS, WireClient
 
-pytestmark = pytest.mark.virtual_time
-
 
 class Scripted(asyncio.Protocol):
     """A server that plays what it is given, piece by piece, one list for each request."""
@@ -58,12 +56,14 @@ async def ask(client: WireClient, body: bytes | None = None, timeout: float = 30
         ([b"HTTP/1.1 409 Conflict\r\n\r\nuntil ", b"the end", None], (409, b"until the end")),
     ],
 )
+@pytest.mark.virtual_time
 async def test_an_answer_is_whole_however_it_comes(pieces: list[bytes | None], answer: tuple[int, bytes]) -> None:
     server = Scripted([pieces])
     assert await ask(WireClient(server, "somewhere"), b"{}") == answer
     assert server.asked == [b"POST /a?b=c HTTP/1.1\r\nHost: somewhere\r\nAccept: x/y\r\nContent-Length: 2\r\n\r\n{}"]
 
 
+@pytest.mark.virtual_time
 async def test_a_connection_is_used_again_until_it_was_idle_for_long_or_the_server_wants_no_more() -> None:
     fine: list[bytes | None] = [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
     last: list[bytes | None] = [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"]
@@ -87,12 +87,14 @@ async def test_a_connection_is_used_again_until_it_was_idle_for_long_or_the_serv
     "pieces",
     [[None], [b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", None], [b"no HTTP at all\r\n\r\n"]],
 )
+@pytest.mark.virtual_time
 async def test_a_server_that_hangs_up_or_talks_nonsense_is_an_error(pieces: list[bytes | None]) -> None:
     server = Scripted([pieces])
     with pytest.raises(OSError, match=r"disconnected|no HTTP"):
         await ask(WireClient(server, "somewhere"))
 
 
+@pytest.mark.virtual_time
 async def test_a_silent_server_is_given_up_and_hung_up_on() -> None:
     server = Scripted([[]])
     with pytest.raises(TimeoutError):
@@ -101,6 +103,7 @@ async def test_a_silent_server_is_given_up_and_hung_up_on() -> None:
     assert server.ended == 1
 
 
+@pytest.mark.virtual_time
 async def test_who_is_cut_off_while_he_waits_learns_it() -> None:
     server = Scripted([[]])
     client = WireClient(server, "somewhere")

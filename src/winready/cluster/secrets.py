@@ -16,19 +16,24 @@ LONGEST_LINE = 1024 * 1024
 _FIRST_LINE, _LAST_LINE = b"-----BEGIN ", b"-----END "
 _WORD = r"[A-Za-z0-9._~+/=-]"
 _PATTERNS = (
-    (re.compile(r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"), REMOVED),
-    (re.compile(r"-----BEGIN [A-Z0-9 ]+-----[^\"]*?(?:-----END [A-Z0-9 ]+-----|(?=\\?\")|\Z)"), REMOVED),
-    (re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]*"), REMOVED),
-    (re.compile(rf"(?i)\b(bearer|basic) {_WORD}{{12,}}"), rf"\1 {REMOVED}"),
+    (re.compile(r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"), REMOVED, "eyj"),
+    (re.compile(r"-----BEGIN [A-Z0-9 ]+-----[^\"]*?(?:-----END [A-Z0-9 ]+-----|(?=\\?\")|\Z)"), REMOVED, "-----begin "),
+    (re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]*"), REMOVED, "ls0tls1crudjti"),
+    (re.compile(rf"(?i)\b(bearer|basic) {_WORD}{{12,}}"), rf"\1 {REMOVED}", "bearer ", "basic "),
     (
         re.compile(
             r"(?i)\b((?:id-|refresh-|access-|client-)?(?:token|password|secret|key-data)\\?[\"']?\s*[:=]\s*\\?[\"']?)"
             rf"{_WORD}{{12,}}"
         ),
         rf"\1{REMOVED}",
+        "token",
+        "password",
+        "secret",
+        "key-data",
     ),
-    (re.compile(r"(://)[^/\s\"@]+:[^/\s\"@]+(@)"), rf"\1{REMOVED}\2"),
+    (re.compile(r"(://)[^/\s\"@]+:[^/\s\"@]+(@)"), rf"\1{REMOVED}\2", "://"),
 )
+"""What looks like a secret, what stands in its place, and letters (in lower case) of which it has some."""
 
 
 def without_secrets(text: str, known: Iterable[str] = ()) -> str:
@@ -36,8 +41,11 @@ def without_secrets(text: str, known: Iterable[str] = ()) -> str:
     for secret in known:
         if len(secret) >= LEAST:
             text = text.replace(secret, REMOVED)
-    for pattern, replacement in _PATTERNS:
-        text = pattern.sub(replacement, text)
+    # Looking for a few letters is much cheaper than looking for a pattern, and most texts lack them.
+    plain = text.lower() if text.isascii() else None
+    for pattern, replacement, *letters in _PATTERNS:
+        if plain is None or any(each in plain for each in letters):
+            text = pattern.sub(replacement, text)
     return text
 
 

@@ -37,11 +37,13 @@ from winready_sandbox.programs.powershell.syntax import (
     Switch,
     Try,
     Value,
+    Variable,
     While,
 )
 from winready_sandbox.programs.powershell.values import PowerShellError, PSObject, as_list, to_text, truth, unrolled
 
 Emit = Callable[[Any], None]
+ALWAYS = Value(Variable("true"))
 
 
 class LoopExit(Exception):
@@ -263,6 +265,9 @@ class Session:
                 if node.step is not None:
                     await self.statement(node.step, lambda value: None)
             return
+        if not node.body and node.condition == ALWAYS and not node.until:
+            while True:
+                await self.pace.spin()
         if node.body_first and not await self._body(node.body, emit):
             return
         while await self.condition(node.condition) != node.until:
