@@ -41,6 +41,11 @@ OBJECT = {"metadata": {"name": "a", "labels": {"app.kubernetes.io/x": "y"}}, "sp
         ("[].exists(n, n.x) || [].all(n, n.x)", True),
         ("1 == true || '1' == 1", False),
         ("null == null", True),
+        ("{'k': [1, 2], 'l': {}}['k'][1]", 2),
+        (
+            '[JSONPatch{op: "add", path: "/a~1b", value: {"c": object.metadata.name}}]',
+            [{"op": "add", "path": "/a~1b", "value": {"c": "a"}}],
+        ),
     ],
 )
 def test_an_expression_means(expression: str, value: Any) -> None:
@@ -65,6 +70,9 @@ def test_an_expression_means(expression: str, value: Any) -> None:
         ("a # b", "Syntax error"),
         ("has(object)", "invalid argument to has()"),
         ("'a'.matches('(')", "no such overload"),
+        ("{'a' 1}", "Syntax error"),
+        ("JSONPatch{'op': 1}", "Syntax error"),
+        ("(" * 300 + "true" + ")" * 300, "recursion limit"),
     ],
 )
 def test_what_has_no_value_is_said(expression: str, words: str) -> None:

@@ -1,7 +1,8 @@
 """The part of the Common Expression Language that admission policies are written in.
 
-Numbers, texts, lists, maps, fields, conditions, the macros over lists, and the functions on texts. What it does not
-know is an error, never a guess: a policy that cannot be evaluated fails as one does whose evaluation goes wrong.
+Numbers, texts, lists, maps, messages (``JSONPatch{...}``), fields, conditions, the macros over lists, and the functions
+on texts. What it does not know is an error, never a guess: a policy that cannot be evaluated fails as one does whose
+evaluation goes wrong.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
+Part = TypeVar("Part")
 Value = Any
 Names = Mapping[str, Value]
 Evaluate = Callable[[Names], Value]
@@ -28,6 +30,7 @@ _TOKEN = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "?": "?", "`": "`"}
 _BINARY = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
 """Signs by how strongly they bind, the weakest first."""
+_DEEPEST = 100
 _MACROS = ("all", "exists", "exists_one", "filter", "map")
 
 
@@ -59,6 +62,7 @@ class _Reader:
             self._tokens.append((match.lastgroup, match[match.lastgroup]))
             place = match.end()
         self._next = 0
+        self._depth = 0
 
     def whole(self) -> Evaluate:
         found = self._conditional()
@@ -81,13 +85,16 @@ class _Reader:
             raise CelError(f"Syntax error: missing '{sign}' at '{self._peek()}'")
 
     def _conditional(self) -> Evaluate:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise CelError("expression recursion limit exceeded")
         condition = self._binary(0)
-        if not self._take("?"):
-            return condition
-        then = self._binary(0)
-        self._expect(":")
-        otherwise = self._conditional()
-        return lambda names: then(names) if _bool(condition(names)) else otherwise(names)
+        if self._take("?"):
+            then = self._binary(0)
+            self._expect(":")
+            condition = _choice(condition, then, self._conditional())
+        self._depth -= 1
+        return condition
 
     def _binary(self, level: int) -> Evaluate:
         if level == len(_BINARY):
@@ -144,12 +151,30 @@ class _Reader:
         return run
 
     def _arguments(self) -> list[Evaluate]:
-        found: list[Evaluate] = []
-        while not self._take(")"):
+        return self._several(")", self._conditional)
+
+    def _several(self, end: str, one: Callable[[], Part]) -> list[Part]:
+        found: list[Part] = []
+        while not self._take(end):
             if found:
                 self._expect(",")
-            found.append(self._conditional())
+            found.append(one())
         return found
+
+    def _pairs(self, key: Callable[[], Evaluate]) -> Evaluate:
+        """The inside of a map, or of a message, which is one by the names of its fields."""
+
+        def one() -> tuple[Evaluate, Evaluate]:
+            found = key()
+            self._expect(":")
+            return found, self._conditional()
+
+        pairs = self._several("}", one)
+        return lambda names: {name(names): value(names) for name, value in pairs}
+
+    def _field_name(self) -> Evaluate:
+        name = self._name()
+        return lambda names: name
 
     def _name(self) -> str:
         if self._next >= len(self._tokens) or self._tokens[self._next][0] != "name":
@@ -163,12 +188,10 @@ class _Reader:
             self._expect(")")
             return inner
         if self._take("["):
-            items: list[Evaluate] = []
-            while not self._take("]"):
-                if items:
-                    self._expect(",")
-                items.append(self._conditional())
+            items = self._several("]", self._conditional)
             return lambda names: [each(names) for each in items]
+        if self._take("{"):
+            return self._pairs(self._conditional)
         kind, text = self._tokens[self._next] if self._next < len(self._tokens) else ("end", "<EOF>")
         self._next += 1
         if kind == "number":
@@ -185,6 +208,8 @@ class _Reader:
         if text in _CONSTANTS:
             constant = _CONSTANTS[text]
             return lambda names: constant
+        if self._take("{"):
+            return self._pairs(self._field_name)
         if not self._take("("):
             return lambda names: _variable(names, text)
         if text == "has":
@@ -207,9 +232,13 @@ class _Reader:
             found = owner(names)
             if not isinstance(found, Mapping):
                 raise CelError("no such overload")
-            return name in found
+            return found.get(name) is not None
 
         return run
+
+
+def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
+    return lambda names: then(names) if _bool(condition(names)) else otherwise(names)
 
 
 def _selected(owner: Evaluate, name: str) -> Evaluate:
