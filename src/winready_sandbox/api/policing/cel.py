@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "?": "?", "`": "`"}
 _BINARY = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
 """Signs by how strongly they bind, the weakest first."""
-_DEEPEST = 100
+_DEEPEST = 50
 _MACROS = ("all", "exists", "exists_one", "filter", "map")
 
 
