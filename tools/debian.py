@@ -62,7 +62,8 @@ def read_lock(text: str) -> list[Package]:
         fields = line.split()
         if len(fields) != 6 or not fields[4].isdigit() or not re.fullmatch("[0-9a-f]{64}", fields[3]):
             raise DebianError(f"locks/image.txt, line {number} is not a package; run make lock-image")
-        found.append(Package(*fields[:4], int(fields[4]), fields[5]))
+        architecture, name, version, sha256, size, path = fields
+        found.append(Package(architecture, name, version, sha256, int(size), path))
     return found
 
 
