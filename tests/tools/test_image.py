@@ -161,6 +161,22 @@ def test_a_layout_is_whole(tmp_path: Path) -> None:
         assert hashlib.sha256(blob.read_bytes()).hexdigest() == blob.name
 
 
+def test_the_bill_names_the_image_and_what_it_has_of_debian() -> None:
+    bill = image.bill(debian.read_lock((ROOT / "locks" / "image.txt").read_text()), {"winready:1.0": "sha256:ab"})
+    assert (bill[0]["type"], bill[0]["version"]) == ("container", "sha256:ab")
+    purls = [each["purl"] for each in bill]
+    assert any(re.fullmatch(r"pkg:deb/debian/libssl3@\S+\?arch=arm64", purl) for purl in purls)
+    assert len(set(purls)) == len(purls) == 1 + 2 * len(image.PACKAGES)
+
+
+def test_a_layout_packed_twice_is_the_same_file(tmp_path: Path) -> None:
+    layout = oci.Layout(tmp_path / "layout")
+    layout.finish([], "winready:1.0")
+    for name in ("a.tar", "b.tar"):
+        oci.pack(layout.folder, tmp_path / name, EPOCH)
+    assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
+
+
 def test_the_image_has_what_runs_need_and_nothing_that_only_building_needs() -> None:
     names = {line.partition("==")[0] for line in image._requirements()}
     assert {"aiohttp", "click", "cryptography", "cffi", "typing-extensions"} <= names
