@@ -68,7 +68,7 @@ def test_a_layout_is_unpacked_with_its_configuration(tmp_path: Path) -> None:
 def test_paths_that_go_up_are_refused(tmp_path: Path) -> None:
     for name in ("../evil", "a/../../evil"):
         folder = layout(tmp_path / name.replace("/", "-"), tar((name, FILE, "x")))
-        with pytest.raises(StateError, match="not a usable image layout: .* leaves the image"):
+        with pytest.raises(StateError, match=r"not a usable image layout: .* leaves the image"):
             images.load(f"tool:1.0={folder}", tmp_path / "u")
     assert list(tmp_path.rglob("evil")) == []
 
