@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 LIMIT = 74 * MINUTE
 """The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
-AIM_COLD, AIM_WARM = 115 * MINUTE, 40 * MINUTE
+AIM_COLD, AIM_WARM = 120 * MINUTE, 40 * MINUTE
 """What the sums of the table stay below: with everything built it all runs, without it the last stages may not fit."""
 GRACE = 10
 """Seconds between asking a process to end and ending it."""
@@ -87,6 +87,7 @@ STAGES = (
     Stage("test", ("make", "test"), budget=25 * MINUTE, warm=390, cold=450, required=True),
     Stage("prove", ("make", "prove"), budget=55 * MINUTE, warm=240, cold=900, required=True, beside=True),
     Stage("release", ("make", "release-check"), budget=5 * MINUTE, warm=10, cold=60, needs=(ROOT / ".git",)),
+    Stage("host node", ("make", "test-host"), budget=15 * MINUTE, warm=240, cold=300),
     Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=60, cold=180),
     Stage(
         f"build control plane {NEWEST}",

@@ -1,0 +1,1 @@
+"""Running winready inside of a cluster."""
