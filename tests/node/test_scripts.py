@@ -185,6 +185,18 @@ def test_the_token_never_goes_where_others_read() -> None:
     assert secret.index("Set-Access") < secret.index("WriteAllText")
 
 
+def test_the_cluster_is_asked_before_anything_is_changed() -> None:
+    for path, question in (("parts/join.ps1", "Assert-TokenKnown"), ("parts/upgrade.ps1", "Assert-ServerFits")):
+        text = SCRIPTS[path].decode()
+        command = text[text.rindex("\nfunction Invoke-") :]
+        assert 0 < command.index(f"{question}") < command.index("Invoke-Beginning"), path
+    # Whoever answered is judged: nothing that a server said is used by a caller that has not looked at its certificate.
+    server = SCRIPTS["parts/server.ps1"].decode()
+    for function in server.split("\nfunction ")[1:]:
+        if "= Invoke-ApiRequest" in function:
+            assert "Test-ServerCertificate -Answer $answer" in function
+
+
 def test_every_step_is_tested_and_applied() -> None:
     steps = 0
     for source in SCRIPTS.values():

@@ -60,7 +60,7 @@ class Candidate(Operator):
 
     def line(self) -> Line:
         """A token and the fingerprint, out of the line that our own command prints."""
-        found = re.search(r"-Token (\S+) -CaHash '([^']+)'", self.winready("node", "join-command"))
+        found = re.search(r"-Token (\S+) -TokenExpires \S+ -CaHash '([^']+)'", self.winready("node", "join-command"))
         assert found
         return Line(*found.groups())
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,16 @@ class Way:
         """What an operator copies."""
         words = ["node", "join-command", "--bundle", str(self.bundles[OLDER])]
         return self.operator.winready(*words).strip().splitlines()[-1]
+
+    def upgrade(self) -> str:
+        """The same for an upgrade to the newer bundle."""
+        words = ["node", "upgrade-command", "--bundle", str(self.bundles[KUBERNETES])]
+        return self.operator.plane.run([sys.executable, "-m", "winready", *words]).strip()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a controller of the cluster."""
+        while not condition():
+            time.sleep(0.2)
 
     def paste(self, line: str) -> Result:
         """As a user does: in the folder of the bundle."""
@@ -88,11 +100,33 @@ def test_refused_joined_upgraded_reset_removed(way: Way) -> None:
     assert set(machine.files()) == bare
     ground.put(r"C:\bundle\SHA256SUMS", way.bundles[OLDER] / "SHA256SUMS")
 
-    result = way.paste(re.sub(r"(sha256:)(\w+)", lambda found: found[1] + found[2][::-1], line))
-    assert result.code == 1
-    assert "none of the public keys" in result.out
-    assert "etc/kubernetes/pki/ca.crt" not in machine.files()
+    # What is wrong with the line is said by the real API server, and before anything is changed.
+    old = re.sub(r"-TokenExpires \S+", "-TokenExpires 2020-01-01T00:00:00Z", line)
+    other = re.sub(r"(sha256:)(\w+)", lambda found: found[1] + found[2][::-1], line)
+    for wrong, words in (
+        (old, "the token has expired at 2020-01-01T00:00:00Z"),
+        (other, "has another certificate authority than -CaHash says"),
+        (line.replace(token, f"zzzzzz{token[6:]}"), "the token is unknown to the cluster or has expired"),
+        (line.replace(token, token[:-1] + ("a" if token[-1] != "a" else "b")), "the second half of the token is not"),
+    ):
+        result = way.paste(wrong)
+        assert result.code == 2, result.out
+        assert words in result.out
+        assert set(machine.files()) == bare
+    plane.kubectl("delete", "secret", "-n", "kube-system", f"bootstrap-token-{token[:6]}")
+    way.until(
+        lambda: (
+            f"jws-kubeconfig-{token[:6]}"
+            not in plane.kubectl("get", "cm", "cluster-info", "-n", "kube-public", "-o", "yaml")
+        )
+    )
+    result = way.paste(line)
+    assert result.code == 2
+    assert "the token is unknown to the cluster or has expired" in result.out
+    assert set(machine.files()) == bare
     assert plane.get("nodes,csr")["items"] == []
+    line = way.line()
+    (token,) = re.findall(r"-Token (\S+)", line)
 
     result = way.paste(line)
     assert result.code == 0, result.out
@@ -105,7 +139,8 @@ def test_refused_joined_upgraded_reset_removed(way: Way) -> None:
     assert not any(token.encode() in path.read_bytes() for path in ground.path(r"C:\ProgramData").rglob("*.*"))
 
     machine.change_bundle(way.bundles[KUBERNETES])
-    (result,) = machine.node("upgrade")
+    upgrade = way.upgrade()
+    result = way.paste(upgrade)
     assert result.code == 0, result.out
     assert "The kubelet configuration for this node was successfully upgraded" in result.out
     assert ground.path(r"C:\k\kubelet.exe").read_bytes()[-5:] != b"older"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,12 +13,15 @@ from typing import Any
 
 import pytest
 
+from windows.cluster import CA_HASH, ENDPOINT, RELEASE, TOKEN
 from windows.ground import Result
-from windows.worker import CA_HASH, ENDPOINT, JOIN, NEW_MACHINE, RELEASE, TOKEN, Worker, worker
+from windows.worker import JOIN, NEW_MACHINE, Worker, worker
 
 Picture = tuple[dict[str, str], str, dict[str, Any]]
 SECRET = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 PROGRAMS = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
+PARENT = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;;0x1200a9;;;BU)"
+TASK = "winready-containerd-log"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
 
 
@@ -70,7 +74,7 @@ def test_a_join_does_each_step_once(story: Story) -> None:
     # Once to have a service that kubeadm can start, and once with the flags that kubeadm wrote.
     assert done.pop("kubelet service") == 2
     assert set(done.values()) == {1}
-    assert "node windows-1: 35 steps were done" in result.out
+    assert "node windows-1: 41 steps were done" in result.out
     assert "next: winready node verify windows-1" in result.out
 
 
@@ -99,7 +103,8 @@ def test_what_is_only_windows_was_asked_for_once(story: Story) -> None:
         r"C:\Program Files\containerd\containerd.exe",
         r"C:\Program Files\containerd\ctr.exe",
     ]
-    assert len(calls) == len(rules) + len(antivirus)
+    assert [call["given"]["TaskName"] for call in calls if call["call"] == "Register-ScheduledTask"] == [TASK]
+    assert len(calls) == len(rules) + len(antivirus) + 1
 
 
 def test_folders_are_closed_before_anything_secret_is_in_them(story: Story) -> None:
@@ -107,6 +112,27 @@ def test_folders_are_closed_before_anything_secret_is_in_them(story: Story) -> N
     assert len(rights) == sum(call["call"] == "Set-Acl" for call in story.calls[1])
     for path in (r"C:\ProgramData\winready", r"C:\etc\kubernetes", r"C:\var\lib\kubelet", r"C:\var\log\kubelet"):
         assert rights[path]["Sddl"] == SECRET, path
+    ours = (
+        r"C:\var\log\pods",
+        r"C:\var\log\containers",
+        r"C:\run\flannel",
+        r"C:\var\lib\cni",
+        r"C:\ProgramData\containerd",
+    )
+    for path in ours:
+        assert rights[path]["Sddl"] == SECRET, path
+    # Those on the way to them: users may look, and what is made there later is closed to them.
+    for path in (
+        r"C:\etc",
+        r"C:\var",
+        r"C:\var\lib",
+        r"C:\var\log",
+        r"C:\opt",
+        r"C:\opt\cni",
+        r"C:\etc\cni",
+        r"C:\run",
+    ):
+        assert rights[path]["Sddl"] == PARENT, path
     for path in (r"C:\k", r"C:\opt\cni\bin", r"C:\Program Files\containerd"):
         assert rights[path]["Sddl"] == PROGRAMS, path
     # The file with the token was closed while it was empty.
@@ -114,6 +140,12 @@ def test_folders_are_closed_before_anything_secret_is_in_them(story: Story) -> N
     assert (token["Size"], token["Sddl"]) == ("0", "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)")
     order = [call["given"]["LiteralPath"] for call in story.calls[1] if call["call"] == "Set-Acl"]
     assert order.index(r"C:\ProgramData\winready") == 0
+    for parent, folder in (
+        (r"C:\var", r"C:\var\lib"),
+        (r"C:\var\lib", r"C:\var\lib\kubelet"),
+        (r"C:\etc", r"C:\etc\cni"),
+    ):
+        assert order.index(parent) < order.index(folder)
 
 
 def test_kubeadm_got_the_token_in_a_file_that_is_gone(story: Story) -> None:
@@ -151,6 +183,7 @@ def test_services_start_at_boot_in_order_and_again_when_they_fail(story: Story) 
     for service in (containerd, kubelet):
         assert re.search(r"Start +REG_DWORD +0x2\n", service)
         assert re.search(r"FailureActions +REG_BINARY +80510100", service)
+        assert re.search(r"FailureActionsOnNonCrashFailures +REG_DWORD +0x1\n", service)
     assert re.search(r"DependOnService +REG_MULTI_SZ +containerd\n", kubelet)
     assert r'ImagePath    REG_SZ    "C:\Program Files\containerd\containerd.exe" --run-service' in containerd
     kubelet_line = next(line for line in kubelet.splitlines() if "ImagePath" in line)
@@ -173,6 +206,40 @@ def test_the_search_path_has_our_folder_once_and_keeps_its_variables(story: Stor
 def test_containerd_got_its_settings(story: Story, bundles: dict[str, Path]) -> None:
     written = story.machine.ground.path(r"C:\Program Files\containerd\config.toml").read_bytes()
     assert written == (bundles[RELEASE] / "config/containerd.toml").read_bytes()
+
+
+def test_the_log_of_containerd_is_cut_every_hour(story: Story) -> None:
+    machine = story.machine
+    task = machine.state["tasks"][TASK]
+    assert (task["Minutes"], task["UserId"], task["RunLevel"]) == (60, "S-1-5-18", "Highest")
+    script, _, words = task["Argument"].partition(" -File ")[2].rpartition(" ")
+    assert (script, words) == (r"C:\ProgramData\winready\bundle\node.ps1", "rotate")
+    log = machine.ground.path(r"C:\ProgramData\containerd\containerd.log")
+    with log.open("ab") as file:
+        file.write(b"a line of the log\n" * 1_200_000)
+    old = log.with_name("containerd-20200101T000000000.log")
+    old.write_bytes(b"old")
+    os.utime(old, (0, 0))
+    # A containerd that runs has it open, and goes on writing.
+    tried, first, second = machine.powershell(
+        *(f"& '{script}' rotate {flag}; Start-Sleep -Milliseconds 300" for flag in ("-WhatIf", "", ""))
+    )
+    assert tried.code == first.code == second.code == 0, first.out + second.out
+    assert tried.out == second.out == ""
+    assert "removed, it is older than a week" in first.out
+    (piece,) = log.parent.glob("containerd-*.log")
+    before, after = numbers(piece), numbers(log)
+    assert before[0] == 0
+    # In order, and without holes filled with zeros; what was said between copying and cutting may be lost.
+    assert after == list(range(after[0], after[0] + len(after)))
+    assert before[-1] < after[0]
+
+
+def numbers(log: Path) -> list[int]:
+    """Which lines the stand-in of containerd wrote there, whole ones only."""
+    text = log.read_bytes()
+    assert b"\0" not in text
+    return [int(found) for found in re.findall(rb"^line (\d+)\n", text, re.MULTILINE)]
 
 
 def test_status_after_a_reboot_and_with_a_kubelet_that_is_stopped(story: Story) -> None:
@@ -207,8 +274,13 @@ def test_status_after_a_reboot_and_with_a_kubelet_that_is_stopped(story: Story) 
         "the kubelet runs as a service under kube-log-runner, and writes its log": "yes",
         "the real containerd answers": "no",
         "the network of the cluster is known to the host networking service": "yes",
+        "the service manager starts a kubelet again that was killed": "unknown",
+        "somebody who is no administrator can use a volume, and nothing beside it": "unknown",
+        "an upgrade was done on this machine": "unknown",
+        "a reset was done on this machine, and what was to go was gone": "unknown",
     }
-    assert any("node windows-1: 35 steps were done" in line for line in report["log"])
+    assert any("node windows-1: 41 steps were done" in line for line in report["log"])
+    assert any("containerd.log cut; its lines are in " in line for line in report["log"])
     assert TOKEN not in json.dumps(report)
     assert bad.code == 1
     assert re.findall(r"^wrong +(.*)$", bad.out, re.MULTILINE) == ["kubelet runs and is healthy"]
@@ -217,3 +289,16 @@ def test_status_after_a_reboot_and_with_a_kubelet_that_is_stopped(story: Story) 
     (again,) = machine.node(JOIN)
     assert again.code == 0
     assert [name for word, name in steps(again) if word == "done"] == ["kubelet runs and is healthy"]
+
+
+def test_a_folder_that_somebody_opened_is_closed_again_with_those_above_it(story: Story) -> None:
+    machine = story.machine
+    rights = machine.state["rights"]
+    opened = {r"c:\var": PROGRAMS, r"c:\var\log\pods": PROGRAMS}
+    machine.set_state(rights={**rights, **opened})
+    wrong, closed, good = machine.node("status", JOIN, "status")
+    below = re.findall(r"^wrong +folder (.*)$", wrong.out, re.MULTILINE)
+    assert r"C:\var\log\pods" in below
+    assert all(name.startswith("C:\\var\\") for name in below)
+    assert closed.code == good.code == 0, closed.out
+    assert machine.state["rights"] == rights

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from node.mirror import running
+from windows.cluster import RELEASE, TOKEN, api_server
 from windows.ground import Ground, Result
-from windows.worker import JOIN, RELEASE, TOKEN, Worker, api_server, make_bundle, publish, worker
+from windows.worker import JOIN, Worker, make_bundle, publish, worker
 
 RESUME = r"C:\ProgramData\winready\resume.json"
 TASK = r"-NoProfile -NonInteractive -ExecutionPolicy Bypass -File C:\ProgramData\winready\bundle\node.ps1 join -Resume"
@@ -90,7 +91,7 @@ def test_it_reboots_by_itself_only_when_it_is_told_to(story: Story) -> None:
 def test_the_join_goes_on_and_leaves_no_task_and_no_token(story: Story) -> None:
     assert story.gone_on.code == 0, story.gone_on.out
     assert "next: winready node verify windows-1" in story.gone_on.out
-    assert story.machine.state["tasks"] == {}
+    assert list(story.machine.state["tasks"]) == ["winready-containerd-log"]
     assert not story.machine.ground.path(RESUME).exists()
     assert "Unregister-ScheduledTask" in {call["call"] for call in story.after}
     (again,) = story.machine.powershell(r"& C:\ProgramData\winready\bundle\node.ps1 join -Resume")
@@ -135,3 +136,15 @@ def test_what_fails_after_the_reboot_is_in_the_log(bundles: dict[str, Path]) -> 
         result = go_on(machine, {"Containers": "Enabled"})
         assert result.code == 2
         assert re.search(r"^\S+Z error: this Windows \(build 17763\) is too old", machine.log(), re.MULTILINE)
+
+
+def test_a_machine_that_waits_for_its_reboot_can_be_taken_back(bundles: dict[str, Path]) -> None:
+    with worker(bundles[RELEASE], features={"Containers": "Disabled"}, features_need_reboot=True) as machine:
+        before = machine.files()
+        first, reset, again = machine.node(JOIN, "reset", "reset")
+        assert (first.code, reset.code, again.code) == (3010, 0, 0), reset.out
+        assert machine.state["tasks"] == {}
+        assert not machine.ground.path(RESUME).exists()
+        assert set(machine.files()) - set(before) == {"ProgramData/winready", "ProgramData/winready/logs"}
+        assert "left    Windows feature Containers (" in reset.out
+        assert again.out.startswith("nothing to reset: ")

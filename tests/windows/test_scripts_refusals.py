@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from node.mirror import running
+from windows.cluster import CA_HASH, RELEASE, TOKEN, api_server
 from windows.ground import Ground, Result
-from windows.worker import CA_HASH, JOIN, RELEASE, TOKEN, Worker, api_server, make_bundle, publish, worker
+from windows.worker import JOIN, Worker, make_bundle, publish, worker
 
 DIGEST = "0" * 64
 WRONG_INPUT = {
@@ -61,7 +62,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(answers: dict[str, Result],
 def test_a_command_that_is_none_is_no_success(machine: Worker) -> None:
     (result,) = machine.node("jion")
     assert result.code != 0
-    assert "join,reset,upgrade,status,show" in result.out
+    assert "join,reset,upgrade,status,show,rotate" in result.out
 
 
 def test_a_machine_that_is_too_old_is_refused(machine: Worker) -> None:
@@ -131,21 +132,26 @@ def test_a_download_with_another_digest_changes_nothing_and_the_right_one_is_tak
         (path,) = [path for path in mirror.held if path.endswith("/kubelet.exe")]
         right = mirror.held[path]
         mirror.held[path] = right + b"!"
-        before = machine.files()
-        (refused,) = machine.node(JOIN)
-        assert refused.code == 1
+        before = machine.picture()
+        refused, again = machine.node(JOIN, JOIN)
+        assert refused.code == again.code == 2
         assert re.search(
             r"^error: http\S+/kubelet\.exe has the SHA-256 \w+, node\.json says \w+; it is not used$",
             refused.out,
             re.MULTILINE,
         )
-        # Nothing but our own folder: the log, the record and what was verified.
-        assert {name for name in machine.files() if not name.startswith("ProgramData/winready")} == set(before)
-        assert not any(name.endswith((".part", "downloads/kubelet.exe")) for name in machine.files())
-        assert [call["given"]["LiteralPath"] for call in machine.calls()] == [r"C:\ProgramData\winready"]
+        assert "what this run had made is removed: the machine is as it was before" in refused.out
+        # Not even our own folder is there, or a log.
+        after = machine.picture()
+        assert after[:2] == before[:2]
+        assert set(machine.files()) == set(before[0])
+        assert not machine.ground.path(r"C:\ProgramData\winready").exists()
+        assert {call["given"]["LiteralPath"] for call in machine.calls()} == {r"C:\ProgramData\winready"}
+        del mirror.held[path]
+        (absent,) = machine.node(JOIN)
+        assert absent.code == 1
+        assert re.search(r"^error: http\S+/kubelet\.exe cannot be fetched: ", absent.out, re.MULTILINE)
+        assert machine.picture()[:2] == before[:2]
         mirror.held[path] = right
-        asked = len(mirror.asked)
         (taken,) = machine.node(JOIN)
         assert taken.code == 0, taken.out
-        # What was verified before is not fetched again.
-        assert {one.rpartition("/")[2] for one in mirror.asked[asked:]} == {"kubelet.exe"}

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from node.mirror import running
+from windows.cluster import NEXT, RELEASE, TOKEN, Api
 from windows.ground import Result
-from windows.worker import JOIN, NEXT, RELEASE, TOKEN, Worker, make_bundle, worker
+from windows.worker import JOIN, Worker, make_bundle, worker
 
 Picture = tuple[dict[str, str], str, dict[str, Any]]
 OURS = "ProgramData/winready/"
@@ -42,17 +43,17 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(bundles: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    with worker(bundles[RELEASE]) as machine:
+    with worker(bundles[RELEASE], api=Api(release="1.38.1")) as machine:
         (result,) = machine.node(JOIN)
         assert result.code == 0, result.out
         joined = machine.picture()
         machine.change_bundle(bundles[NEXT])
-        (whatif,) = machine.node("upgrade -WhatIf")
+        (whatif,) = machine.node(f"{machine.upgrade} -WhatIf")
         tried = machine.picture()
         undone, failures = [], []
         for order, words in (("upgrade-fails", "the configuration is too old"), ("kubelet-breaks", NEXT)):
             machine.order(order, words)
-            failures += machine.node("upgrade")
+            failures += machine.node(machine.upgrade)
             undone.append(machine.picture())
             machine.order(order, None)
         # The old bundle judges what the failures left.
@@ -60,18 +61,21 @@ def story(bundles: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
         (status,) = machine.node("status")
         machine.change_bundle(bundles[NEXT])
         machine.programs()
-        upgraded = machine.node("upgrade")
+        upgraded = machine.node(machine.upgrade)
         started = [[start["program"], start["version"], *start["arguments"]] for start in machine.programs()]
         after = machine.picture()
-        upgraded += machine.node("upgrade", JOIN, "status")
+        upgraded += machine.node(machine.upgrade, machine.upgrade, JOIN, "status")
         assert machine.picture()[:2] == after[:2]
         yield Story(machine, joined, tried, undone, after, whatif, failures, status, upgraded, started)
 
 
 def test_what_if_names_the_programs_and_changes_nothing(story: Story) -> None:
     assert story.whatif.code == 0
-    replaced = re.findall(r"^would +replace (.*)$", story.whatif.out, re.MULTILINE)
-    assert replaced == ["containerd", "kube-log-runner", "kube-proxy", "kubeadm", "kubelet"]
+    would = re.findall(r"^would +(.*)$", story.whatif.out, re.MULTILINE)
+    programs = ["containerd", "crictl", "kube-log-runner", "kube-proxy", "kubeadm", "kubelet"]
+    assert sorted(name for name in would if name.startswith("program ")) == [f"program {name}" for name in programs]
+    assert would[:4] == ["program kubeadm", "kubeadm upgrade node", "kubelet stopped", "containerd stopped"]
+    assert story.whatif.out.endswith("nothing was changed (-WhatIf)\n")
     assert story.tried == story.joined
 
 
@@ -110,9 +114,10 @@ def test_an_upgrade_swaps_the_programs_and_asks_kubeadm_first(story: Story) -> N
 
 
 def test_another_upgrade_and_a_join_change_nothing(story: Story) -> None:
-    _, again, join, status = story.upgraded
-    assert again.code == join.code == status.code == 0
+    _, again, third, join, status = story.upgraded
+    assert again.code == third.code == join.code == status.code == 0
     assert "nothing had to be changed" in again.out
+    assert again.out == third.out
     assert "nothing had to be changed" in join.out
 
 
@@ -125,13 +130,13 @@ def test_versions_that_do_not_go_are_refused(story: Story, bundles: dict[str, Pa
             make_bundle(mirror, version, tmp_path / version)
     sentences = []
     for bundle, command in (
-        (bundles[RELEASE], "upgrade"),
+        (bundles[RELEASE], ""),
         (bundles[RELEASE], JOIN),
-        (tmp_path / "1.39.0", "upgrade"),
+        (tmp_path / "1.39.0", ""),
         (tmp_path / "1.38.0", JOIN),
     ):
         machine.change_bundle(bundle)
-        (result,) = machine.node(command)
+        (result,) = machine.node(command or machine.upgrade)
         assert result.code == 2, result.out
         (line,) = result.out.splitlines()
         sentences.append(line)

@@ -8,9 +8,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from node.mirror import Mirror, running
+from windows.cluster import CA_HASH, RELEASE, TOKEN, api_server
 from windows.ground import Ground
-from windows.worker import CA_HASH, JOIN, RELEASE, SERVICES, TOKEN, Worker, api_server, make_bundle, publish, standin
+from windows.worker import JOIN, SERVICES, Worker, make_bundle, publish, standin, worker
 
 THEIRS = r"C:\theirs\containerd.exe"
 
@@ -98,6 +101,36 @@ def test_services_of_others_are_as_they_were(tmp_path: Path) -> None:
         assert status.code == 0, status.out
         assert reset.code == 0, reset.out
         assert "left    service containerd, stopped (it was there before" in reset.out
-        # No action on failure is stored as an empty list.
-        assert re.sub(r" +FailureActions +REG_BINARY +0{24}\w+\n", "", settings(machine, "containerd")) == before
+        # No action on failure is stored as an empty list, and as a zero.
+        stored = r" +FailureActions(?: +REG_BINARY +0{24}\w+|OnNonCrashFailures +REG_DWORD +0x0)\n"
+        assert re.sub(stored, "", settings(machine, "containerd")) == before
         assert "Unable to find" in settings(machine, "kubelet")
+
+
+def test_a_join_that_was_cut_off_goes_on_and_can_be_taken_back(bundles: dict[str, Path]) -> None:
+    with worker(bundles[RELEASE]) as machine:
+        before = machine.picture()
+        # As when the power fails at the moment the first service is to start.
+        with pytest.raises(AssertionError, match="did not run its script"):
+            machine.powershell(
+                rf"function global:Start-Service {{ [Environment]::Exit(9) }}; & C:\bundle\node.ps1 {JOIN}"
+            )
+        joined, again, reset = machine.node(JOIN, JOIN, "reset")
+        assert joined.code == 0, joined.out
+        assert "nothing had to be changed" in again.out
+        assert reset.code == 0, reset.out
+        after = machine.picture()
+        assert after[1] == before[1]
+        assert set(after[0]) - set(before[0]) == {"ProgramData/winready", "ProgramData/winready/logs"}
+        assert set(before[0]) <= set(after[0])
+
+
+def test_a_record_that_is_damaged_is_said_and_nothing_is_guessed(bundles: dict[str, Path]) -> None:
+    with worker(bundles[RELEASE]) as machine:
+        machine.ground.put(r"C:\ProgramData\winready\record.json", "{ half of")
+        before = machine.picture()
+        results = machine.node(JOIN, "reset", "status")
+        assert [result.code for result in results] == [1, 1, 1]
+        for result in results:
+            assert r"error: C:\ProgramData\winready\record.json is damaged, and tells what was on this" in result.out
+        assert machine.picture() == before

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,17 +17,14 @@ from click.testing import CliRunner
 
 from node.mirror import Mirror, running
 from real_programs import one_builder
+from windows.cluster import CA_HASH, CLUSTER, ENDPOINT, NEXT, RELEASE, TOKEN, Api, api_server
 from windows.ground import Ground, Result
 from windows_ground import home
 from winready.cli.main import cli
 
 SHIMS = Path(__file__).parent / "shims"
-RELEASE, NEXT = "1.36.3", "1.37.0"
-ENDPOINT = "127.0.0.1:6443"
-TOKEN = "abcdef.0123456789abcdef"
-CA_HASH = "sha256:" + "0123456789abcdef" * 4
 JOIN = f"join -Token {TOKEN} -CaHash {CA_HASH}"
-PLAYED = ("kubeadm.exe", "kubelet.exe", "kube-log-runner.exe", "containerd.exe")
+PLAYED = ("kubeadm.exe", "kubelet.exe", "kube-log-runner.exe", "containerd.exe", "crictl.exe")
 SERVICES = r"HKLM\SYSTEM\CurrentControlSet\Services"
 ENVIRONMENT = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
 UNTOUCHED = {"windows", "users", "pwsh", "ground", "shim", "bundle"}
@@ -41,6 +37,7 @@ NEW_MACHINE: dict[str, Any] = {
     "tasks": {},
     "hns": {"HnsNetwork": [], "HnsEndpoint": [], "HnsPolicyList": []},
     "rights": {},
+    "stubborn": [],
 }
 
 
@@ -62,10 +59,13 @@ def standin(version: str) -> Path:
     return target
 
 
-def publish(mirror: Mirror, version: str) -> None:
-    """A release whose programs do something."""
-    played = standin(version).read_bytes()
-    mirror.release(version, programs=dict.fromkeys(PLAYED, played))
+def publish(mirror: Mirror, version: str, containerd: str = "") -> None:
+    """A release whose programs do something; a containerd that is named is another one than that of the release."""
+    played = dict.fromkeys(PLAYED, standin(version).read_bytes())
+    if containerd:
+        mirror.release(version, containerd, {**played, "containerd.exe": standin(containerd).read_bytes()})
+    else:
+        mirror.release(version, programs=played)
 
 
 def make_bundle(mirror: Mirror, version: str, to: Path, *flags: str) -> str:
@@ -97,6 +97,7 @@ class Worker:
         ground = self.ground
         ground.put(r"C:\bundle", bundle)
         ground.put(r"C:\shim\windows.ps1", SHIMS / "windows.ps1")
+        ground.put(r"C:\shim\ca.crt", CLUSTER.pem)
         ground.put(r"C:\windows\system32\sc.exe", standin(RELEASE))
         self.set_state(**{**NEW_MACHINE, **state})
         self.set_build(20348)
@@ -110,6 +111,12 @@ class Worker:
         """Another bundle in the place of the first."""
         shutil.rmtree(self.ground.path(r"C:\bundle"))
         self.ground.put(r"C:\bundle", bundle)
+
+    @property
+    def upgrade(self) -> str:
+        """The command that upgrades to the bundle which is there now."""
+        digest = hashlib.sha256(self.ground.path(r"C:\bundle\SHA256SUMS").read_bytes()).hexdigest()
+        return f"upgrade -BundleDigest {digest}"
 
     def node(self, *commands: str, timeout: float = 300) -> list[Result]:
         r"""``C:\bundle\node.ps1`` with each of these command lines, in one PowerShell."""
@@ -184,19 +191,9 @@ class Worker:
 
 
 @contextlib.contextmanager
-def api_server(ground: Ground) -> Iterator[None]:
-    """Something that takes connections where the API server should be."""
-    host, _, port = ENDPOINT.partition(":")
-    with ground.network():
-        listener = socket.create_server((host, int(port)), backlog=100)
-    with listener:
-        yield
-
-
-@contextlib.contextmanager
-def worker(bundle: Path, **state: object) -> Iterator[Worker]:
+def worker(bundle: Path, api: Api | None = None, **state: object) -> Iterator[Worker]:
     """A new machine with a bundle, and an API server to join."""
-    with Ground() as ground, api_server(ground):
+    with Ground() as ground, api_server(ground, api):
         found = Worker(ground)
         found.prepare(bundle, **state)
         yield found

@@ -13,6 +13,12 @@ function global:Write-Shim {
     [IO.File]::WriteAllText($global:ShimState, (ConvertTo-Json -InputObject $State -Depth 8))
 }
 
+function global:Test-Stubborn {
+    # Whether this command is to say that it has done something, and to have done nothing.
+    param([string]$Name)
+    return (@((Read-Shim).stubborn) -contains $Name)
+}
+
 function global:Write-ShimCall {
     param([string]$Name, [System.Collections.IDictionary]$Given)
     $said = [ordered]@{}
@@ -96,8 +102,10 @@ function global:Remove-NetFirewallRule {
     if (-not $state.firewall.ContainsKey($Name)) {
         throw "No MSFT_NetFirewallRule objects found with property 'InstanceID' equal to '$Name'."
     }
-    $state.firewall.Remove($Name)
-    Write-Shim $state
+    if (-not (Test-Stubborn 'Remove-NetFirewallRule')) {
+        $state.firewall.Remove($Name)
+        Write-Shim $state
+    }
 }
 
 # Defender
@@ -127,8 +135,10 @@ function global:Remove-MpPreference {
     param([string[]]$ExclusionProcess)
     Write-ShimCall 'Remove-MpPreference' $PSBoundParameters
     $state = Read-Shim
-    $state.defender = @($state.defender | Where-Object { $ExclusionProcess -notcontains $_ })
-    Write-Shim $state
+    if (-not (Test-Stubborn 'Remove-MpPreference')) {
+        $state.defender = @($state.defender | Where-Object { $ExclusionProcess -notcontains $_ })
+        Write-Shim $state
+    }
 }
 
 # Scheduled tasks and reboots
@@ -142,7 +152,8 @@ function global:Get-ScheduledTask {
         Write-Error "No MSFT_ScheduledTask objects found with property 'TaskName' equal to '$TaskName'."
         return
     }
-    return [pscustomobject]@{ TaskName = $TaskName }
+    $action = [pscustomobject]@{ Execute = $state.tasks[$TaskName].Execute; Arguments = $state.tasks[$TaskName].Argument }
+    return [pscustomobject]@{ TaskName = $TaskName; Actions = @($action) }
 }
 
 function global:New-ScheduledTaskAction {
@@ -153,8 +164,11 @@ function global:New-ScheduledTaskAction {
 
 function global:New-ScheduledTaskTrigger {
     [CmdletBinding()]
-    param([switch]$AtStartup)
-    return [pscustomobject]@{ AtStartup = [bool]$AtStartup }
+    param([switch]$AtStartup, [switch]$Once, [datetime]$At, [timespan]$RepetitionInterval)
+    if ($Once) {
+        return [pscustomobject]@{ AtStartup = $false; Minutes = [int]$RepetitionInterval.TotalMinutes }
+    }
+    return [pscustomobject]@{ AtStartup = [bool]$AtStartup; Minutes = 0 }
 }
 
 function global:New-ScheduledTaskPrincipal {
@@ -172,6 +186,7 @@ function global:Register-ScheduledTask {
         Execute   = $Action.Execute
         Argument  = $Action.Argument
         AtStartup = $Trigger.AtStartup
+        Minutes   = $Trigger.Minutes
         UserId    = $Principal.UserId
         RunLevel  = $Principal.RunLevel
     }
@@ -184,8 +199,10 @@ function global:Unregister-ScheduledTask {
     param([string]$TaskName)
     Write-ShimCall 'Unregister-ScheduledTask' @{ TaskName = $TaskName }
     $state = Read-Shim
-    $state.tasks.Remove($TaskName)
-    Write-Shim $state
+    if (-not (Test-Stubborn 'Unregister-ScheduledTask')) {
+        $state.tasks.Remove($TaskName)
+        Write-Shim $state
+    }
 }
 
 function global:Restart-Computer {
@@ -252,6 +269,8 @@ function global:Set-Acl {
     }
     Write-ShimCall 'Set-Acl' @{ LiteralPath = $LiteralPath; Sddl = $sddl; Size = $size }
     $state = Read-Shim
-    $state.rights[$LiteralPath.ToLowerInvariant()] = $sddl
-    Write-Shim $state
+    if (-not (Test-Stubborn "Set-Acl $LiteralPath")) {
+        $state.rights[$LiteralPath.ToLowerInvariant()] = $sddl
+        Write-Shim $state
+    }
 }

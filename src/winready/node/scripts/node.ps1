@@ -6,8 +6,9 @@ Makes this Windows machine a worker of a Kubernetes cluster, upgrades it, or tak
   .\node.ps1 join -Token T -CaHash H -BundleDigest D    the line that 'winready node join-command' prints
   .\node.ps1 status [-Report FILE]                      how far this machine is, and what is wrong with it
   .\node.ps1 show -Report FILE                          what only a real Windows can show, as a report to send in
-  .\node.ps1 upgrade                                    from the folder of a newer bundle
+  .\node.ps1 upgrade -BundleDigest D                    from the folder of a newer bundle; 'winready node bundle' prints the line
   .\node.ps1 reset                                      back to how the machine was found
+  .\node.ps1 rotate                                     cuts containerd's log when it is long; a task does so every hour
 
 Every command may be run again; -WhatIf shows the steps and changes nothing. What it is told stands in node.json.
 Exit codes: 0 done; 1 a step failed; 2 wrong input, nothing was changed; 3010 a reboot is needed, after which the command
@@ -16,7 +17,7 @@ goes on by itself.
 [CmdletBinding(SupportsShouldProcess = $true)]
 param(
     [Parameter(Mandatory = $true, Position = 0)]
-    [ValidateSet('join', 'reset', 'upgrade', 'status', 'show')]
+    [ValidateSet('join', 'reset', 'upgrade', 'status', 'show', 'rotate')]
     [string]$Command,
 
     # Bootstrap token; it is never logged. Without it and -TokenFile the command asks for it.
@@ -31,7 +32,7 @@ param(
     # Fingerprints of the cluster's certificate authority.
     [string[]]$CaHash = @(),
 
-    # SHA-256 of SHA256SUMS; nothing of another bundle is run.
+    # SHA-256 of SHA256SUMS; nothing of another bundle is run. An upgrade insists on it.
     [string]$BundleDigest = '',
 
     # Name of the node; the machine's own name by default.
@@ -39,6 +40,9 @@ param(
 
     # For status and show: also write what it found to this file, as JSON.
     [string]$Report = '',
+
+    # For show: also try what can only be seen when it happens (ends the kubelet once, makes and removes a file).
+    [switch]$Try,
 
     # Reboot when a reboot is needed, instead of only saying so.
     [switch]$Restart,
@@ -105,8 +109,8 @@ function Get-BundleProblem {
 }
 
 $PartNames = @(
-    'log', 'programs', 'record', 'steps', 'access', 'files', 'system', 'services', 'hns', 'containerd', 'kubelet',
-    'checks', 'resume', 'join', 'reset', 'upgrade', 'status', 'show'
+    'log', 'programs', 'record', 'steps', 'access', 'folders', 'files', 'system', 'services', 'hns', 'containerd', 'kubelet',
+    'server', 'checks', 'resume', 'join', 'reset', 'gone', 'upgrade', 'status', 'show'
 )
 
 $problem = Get-BundleProblem -Root $PSScriptRoot -Digest $BundleDigest
@@ -130,6 +134,7 @@ $Node = @{
     Secrets    = New-Object System.Collections.ArrayList
     Changed    = 0
     Reboot     = $false
+    Early      = $false
     Name       = ''
     LogFile    = ''
 }
@@ -141,12 +146,14 @@ $code = 1
 try {
     switch ($Command) {
         'join' {
-            $code = Invoke-Join -Token $Token -TokenFile $TokenFile -CaHash $CaHash -NodeName $NodeName -Resume:$Resume
+            $given = @{ Token = $Token; TokenExpires = $TokenExpires; TokenFile = $TokenFile; CaHash = $CaHash; NodeName = $NodeName }
+            $code = Invoke-Join @given -Resume:$Resume
         }
         'reset' { $code = Invoke-Reset }
-        'upgrade' { $code = Invoke-Upgrade }
+        'upgrade' { $code = Invoke-Upgrade -BundleDigest $BundleDigest }
         'status' { $code = Invoke-Status -Report $Report }
-        'show' { $code = Invoke-Show -Report $Report }
+        'show' { $code = Invoke-Show -Report $Report -Try:$Try }
+        'rotate' { $code = Invoke-Rotate }
     }
 }
 catch {

@@ -101,7 +101,11 @@ func join(config string) {
 			fail("[ERROR FileAvailable]: " + name + " already exists")
 		}
 	}
-	write(kubernetes+`\pki\ca.crt`, "certificate\n")
+	authority, err := os.ReadFile(`C:\shim\ca.crt`)
+	if err != nil {
+		fail(err.Error())
+	}
+	write(kubernetes+`\pki\ca.crt`, string(authority))
 	write(kubernetes+`\bootstrap-kubelet.conf`, document.Discovery.BootstrapToken.Token+"\n")
 	if words, asked := order("join-fails"); asked {
 		// As the real one does, with the token in its words.
@@ -116,6 +120,23 @@ func join(config string) {
 	write(kubernetes+`\kubelet.conf`, "kubeconfig\n")
 	_ = os.Remove(kubernetes + `\bootstrap-kubelet.conf`)
 	fmt.Println("This node has joined the cluster with " + document.Discovery.BootstrapToken.Token)
+}
+
+// A log as containerd keeps it: opened once, for appending, and written to as long as it runs.
+func chat(arguments []string) {
+	for index, argument := range arguments {
+		if argument != "--log-file" {
+			continue
+		}
+		file, err := os.OpenFile(arguments[index+1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			fail(err.Error())
+		}
+		for number := 0; ; number++ {
+			fmt.Fprintf(file, "line %d\n", number)
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
 }
 
 func logRunner(arguments []string) {
@@ -160,8 +181,19 @@ func main() {
 		go healthz()
 		serve("kubelet")
 	case "containerd":
+		if broken, asked := order("containerd-breaks"); asked && strings.TrimSpace(broken) == version {
+			fail("unknown plugin in the settings")
+		}
+		go chat(os.Args[1:])
 		go listen(`\\.\pipe\containerd-containerd`)
 		serve("containerd")
+	case "crictl":
+		if os.Args[len(os.Args)-1] == "version" {
+			fail("this is no runtime")
+		}
+		if words, asked := order("crictl-fails"); asked {
+			fail(words)
+		}
 	case "kube-log-runner":
 		logRunner(os.Args[1:])
 	case "sc":

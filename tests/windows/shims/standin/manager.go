@@ -25,6 +25,7 @@ const (
 	noChange     = 0xFFFFFFFF
 	keyAllAccess = 0xF003F
 	binaryValue  = 3
+	numberValue  = 4
 )
 
 func pointer(text string) uintptr {
@@ -44,6 +45,12 @@ func serviceManager(arguments []string) {
 	if service == 0 {
 		os.Stdout.WriteString("[SC] OpenService FAILED 1060:\n")
 		os.Exit(1060)
+	}
+	if arguments[0] == "failureflag" && len(arguments) > 2 {
+		flag, _ := strconv.Atoi(arguments[2])
+		setRegistry(arguments[1], "FailureActionsOnNonCrashFailures", numberValue, binary.LittleEndian.AppendUint32(nil, uint32(flag)))
+		os.Stdout.WriteString("[SC] SUCCESS\n")
+		return
 	}
 	options := map[string]string{}
 	for index := 2; index+1 < len(arguments); index += 2 {
@@ -124,9 +131,13 @@ func onFailure(name string, options map[string]string) {
 	for _, one := range packed {
 		bytes = binary.LittleEndian.AppendUint32(bytes, one)
 	}
-	key := openKey(name)
+	setRegistry(name, "FailureActions", binaryValue, bytes)
+}
+
+func setRegistry(service, value string, kind uintptr, bytes []byte) {
+	key := openKey(service)
 	code, _, _ := setValue.Call(
-		uintptr(key), pointer("FailureActions"), 0, binaryValue, uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)),
+		uintptr(key), pointer(value), 0, kind, uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)),
 	)
 	if code != 0 {
 		fail("the registry refuses: " + strconv.Itoa(int(code)))

@@ -11,7 +11,7 @@ function Get-AccessWanted {
     $wanted = @{}
     $wanted[$AccessAdministrators] = [System.Security.AccessControl.FileSystemRights]::FullControl
     $wanted[$AccessSystem] = [System.Security.AccessControl.FileSystemRights]::FullControl
-    if ($Kind -eq 'programs') {
+    if ($Kind -eq 'programs' -or $Kind -eq 'parent') {
         $wanted[$AccessUsers] = [System.Security.AccessControl.FileSystemRights]::ReadAndExecute
     }
     if ($Kind -eq 'volumes') {
@@ -22,23 +22,29 @@ function Get-AccessWanted {
     return $wanted
 }
 
-function Set-Access {
-    # 'secret': administrators and the system; 'programs': users may also read and run; 'volumes': what pods mount.
-    param([string]$Path, [string]$Kind)
-    $folder = [System.IO.Directory]::Exists($Path)
-    if ($folder) {
-        $security = New-Object System.Security.AccessControl.DirectorySecurity
-        $inheritance = [System.Security.AccessControl.InheritanceFlags]'ContainerInherit, ObjectInherit'
+function Get-AccessInheritance {
+    # Whether a right reaches what is made in a folder. Of a parent users see no more than the parent itself.
+    param([string]$Path, [string]$Kind, [string]$Identifier)
+    if (-not [System.IO.Directory]::Exists($Path) -or ($Kind -eq 'parent' -and $Identifier -eq $AccessUsers)) {
+        return [System.Security.AccessControl.InheritanceFlags]::None
     }
-    else {
-        $security = New-Object System.Security.AccessControl.FileSecurity
-        $inheritance = [System.Security.AccessControl.InheritanceFlags]::None
+    return [System.Security.AccessControl.InheritanceFlags]'ContainerInherit, ObjectInherit'
+}
+
+function Set-Access {
+    # 'secret': administrators and the system; 'programs': users may also read and run; 'volumes': what pods mount;
+    # 'parent': on the way to one of these, users may look and make nothing.
+    param([string]$Path, [string]$Kind)
+    $security = New-Object System.Security.AccessControl.FileSecurity
+    if ([System.IO.Directory]::Exists($Path)) {
+        $security = New-Object System.Security.AccessControl.DirectorySecurity
     }
     $security.SetAccessRuleProtection($true, $false)
     $security.SetOwner((New-Object System.Security.Principal.SecurityIdentifier $AccessAdministrators))
     $wanted = Get-AccessWanted $Kind
     foreach ($identifier in @($wanted.Keys | Sort-Object)) {
         $account = New-Object System.Security.Principal.SecurityIdentifier $identifier
+        $inheritance = Get-AccessInheritance -Path $Path -Kind $Kind -Identifier $identifier
         $propagation = [System.Security.AccessControl.PropagationFlags]::None
         if ($identifier -eq $AccessCreator) {
             $propagation = [System.Security.AccessControl.PropagationFlags]::InheritOnly
@@ -76,6 +82,9 @@ function Get-AccessProblem {
         $rights = [int]$rule.FileSystemRights -bor $synchronize
         if ($rights -ne ([int]$wanted[$identifier] -bor $synchronize)) {
             return "$identifier has other rights than $($wanted[$identifier])"
+        }
+        if ($rule.InheritanceFlags -ne (Get-AccessInheritance -Path $Path -Kind $Kind -Identifier $identifier)) {
+            return "the rights of $identifier reach other things than they should"
         }
         $seen[$identifier] = $true
     }

@@ -107,7 +107,11 @@ function Assert-Digest {
     param([string]$Path, [string]$Wanted, [string]$From)
     $found = Get-Sha256 $Path
     if ($found -ne $Wanted) {
-        throw "$From has the SHA-256 $found, node.json says $Wanted; it is not used"
+        $problem = "$From has the SHA-256 $found, node.json says $Wanted; it is not used"
+        if ($Node.Early) {
+            Stop-WrongInput $problem
+        }
+        throw $problem
     }
 }
 
@@ -296,6 +300,16 @@ function Backup-Foreign {
     $copy = [System.IO.Path]::Combine($folder, [Guid]::NewGuid().ToString('N'))
     [System.IO.File]::Copy($Path, $copy)
     Add-RecordEntry -Key "file:$Path" -Value $copy
+}
+
+function Restore-Foreign {
+    # Our file goes; what others had there comes back.
+    param([string]$Path, [string]$Before)
+    Remove-Path $Path
+    Remove-Path ($Path + '.old')
+    if ($Before -ne 'absent') {
+        [System.IO.File]::Copy($Before, $Path)
+    }
 }
 
 function Open-MachineEnvironment {

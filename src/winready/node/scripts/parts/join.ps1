@@ -1,67 +1,5 @@
 # From a bare machine to a node that has joined.
 
-function Get-Folders {
-    # Our folders and who may use them, parents first.
-    $paths = $Node.Paths
-    return @(
-        @{ Path = $paths.binaries; Kind = 'programs' },
-        @{ Path = $paths.kubernetes; Kind = 'secret' },
-        @{ Path = [System.IO.Path]::Combine($paths.kubernetes, 'pki'); Kind = 'secret' },
-        @{ Path = [System.IO.Path]::Combine($paths.kubernetes, 'manifests'); Kind = 'secret' },
-        @{ Path = $paths.kubelet; Kind = 'secret' },
-        @{ Path = [System.IO.Path]::Combine($paths.kubelet, 'pods'); Kind = 'volumes' },
-        @{ Path = $paths.logs; Kind = 'secret' },
-        @{ Path = $paths.cni_binaries; Kind = 'programs' },
-        @{ Path = $paths.cni_configuration; Kind = 'secret' }
-    ) + @(Get-RuntimeFolders)
-}
-
-function Get-RuntimeFolders {
-    if ($Node.Parameters.containerd.version -eq '') {
-        return @()
-    }
-    return @(
-        @{ Path = $Node.Paths.containerd; Kind = 'programs' },
-        @{ Path = $Node.Paths.containerd_data; Kind = 'runtime' }
-    )
-}
-
-function Test-Folder {
-    # Layers of images need rights of their own below the runtime's data, so that folder keeps what it inherits.
-    param([hashtable]$Folder)
-    if (-not [System.IO.Directory]::Exists($Folder.Path)) {
-        return $false
-    }
-    return ($Folder.Kind -eq 'runtime' -or (Get-AccessProblem -Path $Folder.Path -Kind $Folder.Kind) -eq '')
-}
-
-function New-Folder {
-    # The folder is ours to remove; those on the way to it only while nobody else uses them.
-    param([hashtable]$Folder)
-    $missing = @()
-    $path = $Folder.Path
-    while ($path -and -not [System.IO.Directory]::Exists($path)) {
-        $missing += $path
-        $path = [System.IO.Path]::GetDirectoryName($path)
-    }
-    [array]::Reverse($missing)
-    foreach ($path in $missing) {
-        $kind = 'parent'
-        if ($path -eq $Folder.Path) {
-            $kind = 'folder'
-        }
-        Add-RecordEntry -Key "${kind}:$path" -Value 'absent'
-        [void][System.IO.Directory]::CreateDirectory($path)
-    }
-    if ($missing.Count -eq 0 -and (Get-RecordEntry "folder:$($Folder.Path)") -eq '') {
-        Add-RecordEntry -Key "folder:$($Folder.Path)" -Value 'present'
-        Add-RecordEntry -Key "access:$($Folder.Path)" -Value (Get-Acl -LiteralPath $Folder.Path).Sddl
-    }
-    if ($Folder.Kind -ne 'runtime') {
-        Set-Access -Path $Folder.Path -Kind $Folder.Kind
-    }
-}
-
 function Get-Features {
     $names = @('Containers')
     if ([bool]$Node.Parameters.hyperv) {
@@ -273,7 +211,11 @@ function Get-JoinSteps {
             param($Credentials)
             Invoke-KubeadmJoin -Token $Credentials.Token -CaHash $Credentials.CaHash
         })
-    ) + @(Get-KubeletSteps) + @(
+    ) + @(Get-KubeletSteps) + @(Get-HealthSteps)
+}
+
+function Get-HealthSteps {
+    return @(
         (New-Step -Name 'kubelet runs and is healthy' -Test {
             (Get-ServiceStatus 'kubelet') -eq 'Running' -and (Test-KubeletHealthy)
         } -Apply {
@@ -308,8 +250,50 @@ function Read-Token {
     return $Token
 }
 
+function Invoke-Beginning {
+    # Steps that touch nothing but our own folder. What they made goes again when one of them fails.
+    param([object[]]$Steps, [switch]$Started)
+    $before = @(Get-StateNames)
+    if (-not $Started) {
+        Start-Log
+    }
+    $Node.Early = $true
+    try {
+        [void](Invoke-Steps -Steps $Steps)
+    }
+    catch {
+        Undo-Beginning -Before $before
+        throw
+    }
+    $Node.Early = $false
+}
+
+function Get-StateNames {
+    # What is in our own folder; a dot for the folder itself.
+    if (-not [System.IO.Directory]::Exists($Node.Paths.state)) {
+        return @()
+    }
+    $names = @([System.IO.Directory]::GetFileSystemEntries($Node.Paths.state) | ForEach-Object { [System.IO.Path]::GetFileName($_) })
+    return @('.') + $names
+}
+
+function Undo-Beginning {
+    # Only what was not there; an older log stays, and tells of this, too.
+    param([string[]]$Before)
+    if ($Before -notcontains 'logs') {
+        $Node.LogFile = ''
+    }
+    foreach ($name in @(Get-StateNames | Where-Object { $_ -ne '.' -and $Before -notcontains $_ })) {
+        Remove-Path -Path ([System.IO.Path]::Combine($Node.Paths.state, $name))
+    }
+    if ($Before -notcontains '.') {
+        Remove-Path -Path $Node.Paths.state
+    }
+    Write-Line 'what this run had made is removed: the machine is as it was before'
+}
+
 function Invoke-Join {
-    param([string]$Token, [string]$TokenFile, [string[]]$CaHash, [string]$NodeName, [switch]$Resume)
+    param([string]$Token, [string]$TokenExpires, [string]$TokenFile, [string[]]$CaHash, [string]$NodeName, [switch]$Resume)
     Assert-Elevated
     if ($Resume) {
         $kept = Read-Resume
@@ -329,19 +313,22 @@ function Invoke-Join {
     Add-Secret $Token
     Set-NodeName -Given $NodeName
     Assert-Machine
+    if (-not (Test-Joined)) {
+        Assert-TokenFresh -Expires $TokenExpires
+    }
     $patience = 0
     if ($Resume) {
         $patience = 300
     }
     Assert-Joinable -Seconds $patience
-    if (-not (Test-Joined) -and -not $Node.WhatIf) {
+    # -WhatIf asks nobody for a token; one that is given is judged all the same.
+    if (-not (Test-Joined) -and (-not $Node.WhatIf -or $Token -ne '' -or $TokenFile -ne '')) {
         $Token = Read-Token -Token $Token -TokenFile $TokenFile
         Assert-Credentials -Token $Token -CaHash $CaHash
+        Assert-TokenKnown -Token $Token -CaHash $CaHash
     }
-    if (-not $Resume) {
-        Start-Log
-    }
-    if (-not (Invoke-Steps -Steps (@(Get-StateSteps) + @(Get-FetchSteps) + @(Get-FeatureSteps)))) {
+    Invoke-Beginning -Steps (@(Get-StateSteps) + @(Get-FetchSteps)) -Started:$Resume
+    if (-not (Invoke-Steps -Steps @(Get-FeatureSteps))) {
         Save-Resume -Token $Token -CaHash $CaHash
         Write-Line 'a reboot is needed; after it the join goes on by itself (log: node.log in the state folder)'
         return 3010

@@ -17,8 +17,8 @@ function Add-Secret {
 }
 
 function Start-Log {
-    # With -WhatIf, for status and for show nothing is written: the log would be a change of the machine.
-    if ($Node.WhatIf -or @('status', 'show') -contains $Node.Command -or -not (Test-Elevated)) {
+    # With -WhatIf nothing is written: the log would be a change of the machine.
+    if ($Node.WhatIf -or -not (Test-Elevated)) {
         return
     }
     $folder = [System.IO.Path]::Combine($Node.Paths.state, 'logs')

@@ -11,7 +11,15 @@ function Read-Record {
     if (-not [System.IO.File]::Exists($path)) {
         return $entries
     }
-    $document = ConvertFrom-Json -InputObject ([System.IO.File]::ReadAllText($path))
+    try {
+        $document = ConvertFrom-Json -InputObject ([System.IO.File]::ReadAllText($path))
+    }
+    catch {
+        $document = $null
+    }
+    if ($null -eq $document) {
+        throw "$path is damaged, and tells what was on this machine before: put a copy of it back"
+    }
     foreach ($property in $document.PSObject.Properties) {
         $entries[$property.Name] = [string]$property.Value
     }

@@ -37,6 +37,28 @@ function Reset-Kubeadm {
     }
 }
 
+function Reset-Images {
+    # While containerd still runs: it takes the layers away in the way that Windows wants. Only for one that is ours alone.
+    $crictl = [System.IO.Path]::Combine($Node.Paths.binaries, 'crictl.exe')
+    $ours = (Get-RecordEntry 'service:containerd') -eq 'absent' -and (Get-RecordEntry "folder:$($Node.Paths.containerd_data)") -eq 'absent'
+    if (-not $ours -or (Get-ServiceStatus 'containerd') -ne 'Running' -or -not [System.IO.File]::Exists($crictl)) {
+        return
+    }
+    if ($Node.WhatIf) {
+        Write-Line 'would   images'
+        return
+    }
+    try {
+        $arguments = @('--runtime-endpoint', 'npipe:////./pipe/containerd-containerd', 'rmi', '--all')
+        [void](Invoke-Checked -Path $crictl -Arguments $arguments -Seconds 600)
+        Write-Line 'done    images'
+    }
+    catch {
+        # Deleting the folder is tried all the same, and what stays is said then.
+        Write-Line "        containerd did not remove its images: $($_.Exception.Message)"
+    }
+}
+
 function Reset-Services {
     foreach ($name in @(Get-RecordedNames -Prefix 'service:' -Value 'absent')) {
         Invoke-Tried -What "service $name" -Subject $name -Block {
@@ -73,8 +95,7 @@ function Reset-Networks {
 
 function Get-NetworkState {
     # What the pod network and kube-proxy leave on the disk; a stale source address would break the next join.
-    return @(
-        'C:\run\flannel', 'C:\var\lib\cni', 'C:\etc\kube-flannel',
+    return @(Get-NetworkFolders | ForEach-Object { $_.Path }) + @(
         [System.IO.Path]::Combine($Node.Paths.binaries, 'kube-proxy'),
         [System.IO.Path]::Combine($Node.Paths.binaries, 'sourceVip.json')
     )
@@ -117,6 +138,12 @@ function Reset-Settings {
             Remove-DefenderExclusion $Name
         }
     }
+    foreach ($name in @(Get-RecordedNames -Prefix 'task:' -Value 'absent' | Where-Object { Test-Task $_ })) {
+        Invoke-Tried -What "scheduled task $name" -Subject $name -Block {
+            param($Name)
+            Unregister-Task $Name
+        }
+    }
     foreach ($name in @(Get-RecordedNames -Prefix 'path:' -Value 'absent')) {
         Invoke-Tried -What "search path without $name" -Subject $name -Block {
             param($Name)
@@ -131,11 +158,7 @@ function Reset-Files {
         $path = $key.Substring(5)
         Invoke-Tried -What "file $path" -Subject @{ Path = $path; Before = $entries[$key] } -Block {
             param($File)
-            Remove-Path $File.Path
-            Remove-Path ($File.Path + '.old')
-            if ($File.Before -ne 'absent') {
-                [System.IO.File]::Copy($File.Before, $File.Path)
-            }
+            Restore-Foreign -Path $File.Path -Before $File.Before
         }
     }
     foreach ($path in @(Get-NetworkState)) {
@@ -219,11 +242,17 @@ function Invoke-Reset {
     if (-not $Node.WhatIf) {
         Remove-RecordEntry 'joined'
     }
+    Reset-Images
     Reset-Services
     Reset-Networks
     Reset-Settings
     Reset-Files
     Reset-Folders
+    if (-not $Node.WhatIf) {
+        Confirm-Gone
+        Add-FoldersLeft
+        Add-ImagesLeft
+    }
     if ($Node.Failed -eq 0) {
         Reset-State
     }

@@ -48,7 +48,7 @@ function Save-Resume {
     Register-ResumeTask -Arguments (ConvertTo-CommandLine @(
             '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', $entry, $Node.Command, '-Resume'
         ))
-    if (-not (Test-ResumeTask)) {
+    if (-not (Test-Task 'winready-node')) {
         throw 'the task that goes on after the reboot could not be made'
     }
 }
@@ -66,8 +66,8 @@ function Remove-Resume {
     if ([System.IO.File]::Exists((Get-ResumePath))) {
         [System.IO.File]::Delete((Get-ResumePath))
     }
-    if (Test-ResumeTask) {
-        Unregister-ResumeTask
+    if (Test-Task 'winready-node') {
+        Unregister-Task 'winready-node'
         Write-Line 'done    task for going on after a reboot removed'
     }
 }

@@ -53,7 +53,7 @@ function Test-ServiceSettings {
     if ((@(Get-ServiceValue $Service.Name 'Environment') -join "`n") -ne ($Service.Environment -join "`n")) {
         return $false
     }
-    return (Test-ServiceRecovery $Service.Name)
+    return (Test-ServiceRecovery $Service.Name) -and (Get-ServiceFlag $Service.Name) -eq 1
 }
 
 function Test-ServiceRecovery {
@@ -74,6 +74,16 @@ function Test-ServiceRecovery {
     return $true
 }
 
+function Get-ServiceFlag {
+    # 1: a service that ends with an error is restarted, too, and not only one that is killed.
+    param([string]$Name)
+    $found = Get-ServiceValue $Name 'FailureActionsOnNonCrashFailures'
+    if ($null -eq $found) {
+        return 0
+    }
+    return [int]$found
+}
+
 function Get-ServiceMemory {
     # All of a service that we change, as one text.
     param([string]$Name)
@@ -89,7 +99,17 @@ function Get-ServiceMemory {
                 depends     = @(@(Get-ServiceValue $Name 'DependOnService') | Where-Object { $null -ne $_ })
                 environment = @(@(Get-ServiceValue $Name 'Environment') | Where-Object { $null -ne $_ })
                 failure     = $packed
+                flag        = Get-ServiceFlag $Name
             }))
+}
+
+function Get-ServiceSummary {
+    # A memory without what is stored in several ways: no action on failure is an empty list or nothing at all.
+    param([string]$Memory)
+    $was = ConvertFrom-Json -InputObject $Memory
+    $recovery = @(Get-RecoveryWords -Packed $was.failure)[-1]
+    $names = @($was.depends) + @($was.environment)
+    return (@($was.program, $was.start, [int](Get-JsonValue -Document $was -Name 'flag'), $recovery) + $names) -join "`n"
 }
 
 function Restore-Service {
@@ -107,6 +127,7 @@ function Restore-Service {
     Set-ServiceEnvironment -Service @{ Name = $Name; Environment = @($was.environment) }
     $recovery = @('failure', $Name) + @(Get-RecoveryWords -Packed $was.failure)
     [void](Invoke-Checked -Path $manager -Arguments $recovery -Seconds 60)
+    [void](Invoke-Checked -Path $manager -Arguments @('failureflag', $Name, [string][int](Get-JsonValue -Document $was -Name 'flag')) -Seconds 60)
 }
 
 function Get-DependencyWords {
@@ -162,6 +183,7 @@ function Set-ServiceSettings {
     Set-ServiceEnvironment -Service $Service
     $recovery = @('failure', $Service.Name, 'reset=', '86400', 'actions=', 'restart/10000/restart/10000/restart/60000')
     [void](Invoke-Checked -Path $manager -Arguments $recovery -Seconds 60)
+    [void](Invoke-Checked -Path $manager -Arguments @('failureflag', $Service.Name, '1') -Seconds 60)
 }
 
 function Set-ServiceEnvironment {
@@ -231,4 +253,9 @@ function Remove-ServiceAndWait {
     }
     Stop-ServiceAndWait -Name $Name
     [void](Invoke-Checked -Path (Get-SystemProgram 'sc.exe') -Arguments @('delete', $Name) -Seconds 60)
+    # A service is gone when the last one who looks at it has let go.
+    $end = [DateTime]::UtcNow.AddSeconds(30)
+    while ((Test-ServicePresent $Name) -and [DateTime]::UtcNow -lt $end) {
+        Start-Sleep -Milliseconds 300
+    }
 }

@@ -18,15 +18,16 @@ function Test-Claim {
     }
 }
 
-function Read-AsUser {
-    # Whether a process of this user without the rights of administrators can read a file; 'unknown' if none can be started.
-    param([string]$Path)
+function Invoke-AsUser {
+    # What becomes of a command in a process of this user without the rights of administrators: 'done', 'denied', or 'unknown' if
+    # no such process can be started.
+    param([string]$Command)
     $program = Get-SystemProgram 'runas.exe'
     if (-not [System.IO.File]::Exists($program)) {
         return 'unknown'
     }
     $told = [System.IO.Path]::Combine([System.IO.Path]::GetTempPath(), [Guid]::NewGuid().ToString('N') + '.txt')
-    $line = 'cmd.exe /c type "{0}" >nul 2>&1 && (echo readable>"{1}") || (echo denied>"{1}")' -f $Path, $told
+    $line = 'cmd.exe /c {0} >nul 2>&1 && (echo done>"{1}") || (echo denied>"{1}")' -f $Command, $told
     try {
         [void](Invoke-Program -Path $program -Arguments @('/trustlevel:0x20000', $line) -Seconds 60)
         $end = [DateTime]::UtcNow.AddSeconds(20)
@@ -41,6 +42,91 @@ function Read-AsUser {
     finally {
         [System.IO.File]::Delete($told)
     }
+}
+
+function Test-Recovery {
+    # Ends the process of the kubelet as a crash would, and waits. Whoever started it again is told.
+    $before = @(Get-Process -Name 'kubelet' -ErrorAction SilentlyContinue)
+    if ($before.Count -ne 1) {
+        return @('no', "there are $($before.Count) processes of the kubelet, nothing was ended")
+    }
+    $old = $before[0].Id
+    $before[0].Kill()
+    $start = [DateTime]::UtcNow
+    while (([DateTime]::UtcNow - $start).TotalSeconds -lt 60) {
+        Start-Sleep -Seconds 1
+        $now = @(Get-Process -Name 'kubelet' -ErrorAction SilentlyContinue | Where-Object { $_.Id -ne $old })
+        if ($now.Count -eq 1 -and (Get-ServiceStatus 'kubelet') -eq 'Running' -and (Test-KubeletHealthy)) {
+            $seconds = [int]([DateTime]::UtcNow - $start).TotalSeconds
+            return @('yes', "process $old was ended; $seconds seconds later the service ran and was healthy as process $($now[0].Id)")
+        }
+    }
+    $status = Get-ServiceStatus 'kubelet'
+    Stop-ServiceAndWait -Name 'kubelet'
+    Start-ServiceAndWait -Name 'kubelet'
+    $after = 'healthy'
+    if (-not (Wait-KubeletHealthy -Seconds 60)) {
+        $after = 'NOT healthy'
+    }
+    return @('no', "process $old was ended; after 60 seconds the service was $status; this script started it again, and it is $after")
+}
+
+function Test-Volumes {
+    # A folder where the kubelet puts volumes, used by somebody who is no administrator, and removed again.
+    $folder = [System.IO.Path]::Combine($Node.Paths.kubelet, 'pods', 'winready-show-' + [Guid]::NewGuid().ToString('N'))
+    [void][System.IO.Directory]::CreateDirectory($folder)
+    try {
+        $file = [System.IO.Path]::Combine($folder, 'read.txt')
+        [System.IO.File]::WriteAllText($file, 'x')
+        $read = Invoke-AsUser -Command ('type "{0}"' -f $file)
+        $written = Invoke-AsUser -Command ('copy /y "{0}" "{1}"' -f $file, [System.IO.Path]::Combine($folder, 'written.txt'))
+        $beside = Invoke-AsUser -Command ('type "{0}"' -f (Get-KubeconfigPath))
+    }
+    finally {
+        Remove-Path $folder
+    }
+    $words = "a process without the rights of administrators: reading a file there $read, writing one $written, reading the kubelet's kubeconfig $beside; removed again"
+    if (@($read, $written, $beside) -contains 'unknown') {
+        return @('unknown', $words)
+    }
+    if ($read -eq 'done' -and $written -eq 'done' -and $beside -eq 'denied') {
+        return @('yes', $words)
+    }
+    return @('no', $words)
+}
+
+function Get-LoggedClaim {
+    # What our own log tells: the last line of the good kind, or of the bad one if that came later.
+    param([string]$Good, [string]$Bad)
+    $found = @(Get-LogLines | Where-Object { $_ -match $Good -or $_ -match $Bad })
+    if ($found.Count -eq 0) {
+        return @('unknown', 'the log of this machine tells of none')
+    }
+    $shown = 'no'
+    if ($found[-1] -match $Good) {
+        $shown = 'yes'
+    }
+    return @($shown, "by the log: $($found[-1])")
+}
+
+function Get-TriedClaims {
+    # What is seen only when it happens. Without -Try nothing is done, and nothing is claimed.
+    param([bool]$Try)
+    $words = 'not tried: show -Try does it'
+    return @(
+        (Test-Claim -Claim 'the service manager starts a kubelet again that was killed' -Block {
+            if ($Try) { Test-Recovery } else { @('unknown', "$words (it ends the kubelet once)") }
+        }),
+        (Test-Claim -Claim 'somebody who is no administrator can use a volume, and nothing beside it' -Block {
+            if ($Try) { Test-Volumes } else { @('unknown', "$words (it makes a file and removes it)") }
+        }),
+        (Test-Claim -Claim 'an upgrade was done on this machine' -Block {
+            Get-LoggedClaim -Good ' has Kubernetes \S+; the old programs are in ' -Bad ' the upgrade to \S+ failed'
+        }),
+        (Test-Claim -Claim 'a reset was done on this machine, and what was to go was gone' -Block {
+            Get-LoggedClaim -Good ' done +read back: ' -Bad ' not everything could be removed'
+        })
+    )
 }
 
 function Get-LogLines {
@@ -68,7 +154,7 @@ function Get-Claims {
             $wrong -join '; '
         }),
         (Test-Claim -Claim 'a user who is no administrator cannot read our record' -Block {
-            $answer = Read-AsUser -Path (Get-RecordPath)
+            $answer = Invoke-AsUser -Command ('type "{0}"' -f (Get-RecordPath))
             if ($answer -eq 'denied') { 'yes' } elseif ($answer -eq 'unknown') { 'unknown' } else { 'no' }
             "a process without the rights of administrators: $answer"
         }),
@@ -102,8 +188,8 @@ function Get-Claims {
 }
 
 function Invoke-Show {
-    # Looks, and changes nothing. The kubelet being Ready is for 'winready node verify' to show.
-    param([string]$Report)
+    # Looks, and changes nothing unless it is told to try. The kubelet being Ready is for 'winready node verify' to show.
+    param([string]$Report, [switch]$Try)
     Assert-Elevated
     Set-NodeName -Given ''
     if ($Report -eq '') {
@@ -111,7 +197,7 @@ function Invoke-Show {
     }
     $path = Resolve-GivenPath $Report
     $results = @(Test-AllSteps)
-    $claims = @(Get-Claims -Results $results)
+    $claims = @(Get-Claims -Results $results) + @(Get-TriedClaims -Try ([bool]$Try -and -not $Node.WhatIf))
     foreach ($claim in $claims) {
         Write-Line ('{0,-8}{1}: {2}' -f $claim.shown, $claim.claim, $claim.words)
     }

@@ -72,9 +72,14 @@ function Set-FirewallRule {
     [void](New-NetFirewallRule -Name $Rule.Name -DisplayName $display -Direction Inbound -Action Allow -Protocol $Rule.Protocol -LocalPort $Rule.Port)
 }
 
+function Test-FirewallName {
+    param([string]$Name)
+    return (@(Get-NetFirewallRule -Name $Name -ErrorAction SilentlyContinue).Count -gt 0)
+}
+
 function Remove-FirewallRule {
     param([string]$Name)
-    if (@(Get-NetFirewallRule -Name $Name -ErrorAction SilentlyContinue).Count -gt 0) {
+    if (Test-FirewallName $Name) {
         Remove-NetFirewallRule -Name $Name
     }
 }
@@ -98,22 +103,43 @@ function Remove-DefenderExclusion {
     Remove-MpPreference -ExclusionProcess $Program
 }
 
-function Test-ResumeTask {
-    return ($null -ne (Get-ScheduledTask -TaskName 'winready-node' -ErrorAction SilentlyContinue))
+function Test-Task {
+    param([string]$Name)
+    return ($null -ne (Get-ScheduledTask -TaskName $Name -ErrorAction SilentlyContinue))
+}
+
+function Register-Task {
+    # As the system account.
+    param([string]$Name, [string]$Arguments, $Trigger)
+    $program = Get-SystemProgram 'WindowsPowerShell\v1.0\powershell.exe'
+    $action = New-ScheduledTaskAction -Execute $program -Argument $Arguments
+    $principal = New-ScheduledTaskPrincipal -UserId 'S-1-5-18' -LogonType ServiceAccount -RunLevel Highest
+    [void](Register-ScheduledTask -TaskName $Name -Action $action -Trigger $Trigger -Principal $principal -Force)
+}
+
+function Unregister-Task {
+    param([string]$Name)
+    Unregister-ScheduledTask -TaskName $Name -Confirm:$false
 }
 
 function Register-ResumeTask {
-    # Once the machine is up again, as the system account.
+    # Once the machine is up again.
     param([string]$Arguments)
-    $program = Get-SystemProgram 'WindowsPowerShell\v1.0\powershell.exe'
-    $action = New-ScheduledTaskAction -Execute $program -Argument $Arguments
-    $trigger = New-ScheduledTaskTrigger -AtStartup
-    $principal = New-ScheduledTaskPrincipal -UserId 'S-1-5-18' -LogonType ServiceAccount -RunLevel Highest
-    [void](Register-ScheduledTask -TaskName 'winready-node' -Action $action -Trigger $trigger -Principal $principal -Force)
+    Register-Task -Name 'winready-node' -Arguments $Arguments -Trigger (New-ScheduledTaskTrigger -AtStartup)
 }
 
-function Unregister-ResumeTask {
-    Unregister-ScheduledTask -TaskName 'winready-node' -Confirm:$false
+function Test-RotateTask {
+    # There, and with exactly this command line.
+    param([string]$Arguments)
+    $task = Get-ScheduledTask -TaskName 'winready-containerd-log' -ErrorAction SilentlyContinue
+    return ($null -ne $task -and @($task.Actions).Count -eq 1 -and [string]@($task.Actions)[0].Arguments -eq $Arguments)
+}
+
+function Register-RotateTask {
+    # Every hour, from a moment that is long past.
+    param([string]$Arguments)
+    $trigger = New-ScheduledTaskTrigger -Once -At ([DateTime]'2020-01-01') -RepetitionInterval ([TimeSpan]::FromHours(1))
+    Register-Task -Name 'winready-containerd-log' -Arguments $Arguments -Trigger $trigger
 }
 
 function Restart-Machine {
