@@ -14,7 +14,7 @@ REAL := $(APART) tests/real
 # Each machine is in namespaces of its own, so that two files can be tested at once.
 WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 
-.PHONY: help demo image lock-image test test-host test-browser test-real test-control-plane test-older test-upstream test-gmsa test-gmsa-older
+.PHONY: help demo image lock-image install-confinement test test-host test-browser test-real test-control-plane test-older test-upstream test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
 .PHONY: build-control-plane build-older build-e2e fidelity prove bench release release-check lint format lock clean
 .DEFAULT_GOAL := help
@@ -75,10 +75,13 @@ test-browser: $(VENV)/.dev
 	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
 
-# Debian has all three, and whoever is root gets them installed.
-test-host: $(VENV)/.dev
-	@command -v bwrap runc busybox >/dev/null && test "$$(command -v bwrap runc busybox | wc -l)" = 3 || test "$$(id -u)" != 0 || \
+# Debian has all of them; whoever is root gets them installed, everybody else is told what is missing.
+CONFINED := bwrap runc busybox ip
+install-confinement:
+	@test "$$(command -v $(CONFINED) | wc -l)" = $(words $(CONFINED)) || test "$$(id -u)" != 0 || \
 	  { apt-get update -qq && apt-get install -qq -y bubblewrap runc busybox-static iproute2; } >/dev/null
+
+test-host: $(VENV)/.dev install-confinement
 	@$(APART) --timeout 900 tests/host
 
 # Building takes most of an hour once; each part can be built and tested by itself.
@@ -95,7 +98,7 @@ build-older:
 build-e2e:
 	@$(PROGRAMS) $(KUBERNETES) e2e.test >/dev/null
 
-test-control-plane: $(VENV)/.dev build-control-plane
+test-control-plane: $(VENV)/.dev build-control-plane install-confinement
 	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa"
 
 test-older: $(VENV)/.dev build-control-plane build-older
