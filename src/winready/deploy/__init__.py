@@ -1,0 +1,1 @@
+"""In the cluster: manifests, and what runs inside of pods."""
