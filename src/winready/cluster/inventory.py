@@ -23,6 +23,8 @@ ENGINE_MARKS = {"projectcalico.org/": "Calico", "node.antrea.io/": "Antrea"}
 UNKNOWN_ENGINE = "unknown"
 """How the description of an engine begins that may or may not be there."""
 SIMULATED = "sandbox.winready.io/simulated"
+HOST = "sandbox.winready.io/host"
+"""On the node of a sandbox that runs the images that it was given as real processes, and no others."""
 """The label that nodes of a sandbox set themselves."""
 OS, WINDOWS_BUILD = "kubernetes.io/os", "node.kubernetes.io/windows-build"
 UNWELL = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -119,7 +121,7 @@ def read_node(raw: dict[str, Any]) -> Node:
         addresses=[a["address"] for a in status.get("addresses") or [] if a["type"] == "InternalIP"],
         taints=taints,
         labels=labels,
-        unusable=contradiction or _unusable(spec, status, taints),
+        unusable=contradiction or _unusable(labels, spec, status, taints),
         contradiction=contradiction,
     )
 
@@ -135,7 +137,9 @@ def _contradiction(labels: dict[str, str], info: dict[str, str]) -> str:
     return ""
 
 
-def _unusable(spec: dict[str, Any], status: dict[str, Any], taints: list[Taint]) -> str:
+def _unusable(labels: dict[str, str], spec: dict[str, Any], status: dict[str, Any], taints: list[Taint]) -> str:
+    if HOST in labels:
+        return "it is the host node of a sandbox, which runs only the images that it was given"
     conditions = {item["type"]: item for item in status.get("conditions") or []}
     ready = conditions.get("Ready") or {}
     if ready.get("status") != "True":

@@ -123,8 +123,8 @@ async def prepare(client: Client, options: UpstreamOptions, inventory: Inventory
         table = load_mapping()
     version = table.nearest_version(binary.version)
     served = await served_version(client)
-    steering: Steering = "policy" if served else "taint" if options.steer_by_taint else ""
-    if not served and await in_force(client):
+    steering: Steering = "taint" if options.steer_by_taint else "policy" if served else ""
+    if not steering and await in_force(client):
         steering = "webhook"
     return Prepared(
         options=options,
