@@ -1,4 +1,4 @@
-"""The real Sonobuoy on a sandbox whose host node runs its aggregator and our plugin; each run in a namespace of its own."""
+"""The real Sonobuoy on a sandbox whose host node runs its aggregator and our plugin."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ class Story:
             async with Client.connect(find_target(self.cluster.kubeconfig)) as client:
                 for pod in await client.list(PODS, self.namespace, labels="sonobuoy-plugin=winready"):
                     path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}"
-                    await client.transport.call("DELETE", path, body={"gracePeriodSeconds": grace} if grace == 0 else {})
+                    await client.transport.call(
+                        "DELETE", path, body={"gracePeriodSeconds": grace} if grace == 0 else {}
+                    )
 
         asyncio.run(remove())
 
