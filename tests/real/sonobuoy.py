@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
+import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,11 +19,12 @@ import yaml
 from real.conftest import SPEED, Cluster
 from winready.cluster.client import Client
 from winready.cluster.kubeconfig import find_target
-from winready.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, PODS
+from winready.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, PODS, SERVICE_ACCOUNTS
 
 IMAGE = "sonobuoy/sonobuoy:v0.57.5"
 WINREADY = "winready:under-test"
 HOST = "sandbox.winready.io/host"
+KINDS = {kind.kind: kind for kind in (NAMESPACES, SERVICE_ACCOUNTS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)}
 PATIENCE = 420.0
 """For what others do at their own pace: Sonobuoy looks every ten seconds, and believes in some errors after minutes."""
 
@@ -39,6 +42,7 @@ class Story:
     tarball: Path = Path()
     results: str = ""
     log: str = ""
+    """Of the plugin, as it is in the tarball."""
     deleted: str = ""
     left: list[str] = field(default_factory=list)
 
@@ -51,7 +55,9 @@ class Story:
     def sonobuoy(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The program, for this run."""
         environment = {**os.environ, "KUBECONFIG": self.cluster.kubeconfig, "HOME": str(self.folder)}
-        command = [str(self.program), *arguments, "-n", self.namespace]
+        # For 'results' this flag is a node.
+        where = () if arguments[0] == "results" else ("-n", self.namespace)
+        command = [str(self.program), *arguments, *where]
         return subprocess.run(
             command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
@@ -79,7 +85,6 @@ class Story:
                 meanwhile(self)
             self.until(lambda: self.look().get("status") == "complete", "the run is complete")
             self.table = self.sonobuoy("status").stdout
-            self.log = self.sonobuoy("logs").stdout
             self._retrieve()
         finally:
             self.deleted = self.sonobuoy("delete", "--wait=2").stdout
@@ -122,10 +127,35 @@ class Story:
 
         asyncio.run(remove())
 
+    def create(self, documents: list[dict[str, Any]]) -> None:
+        """Create objects, as 'kubectl create' does."""
+
+        async def go() -> None:
+            async with Client.connect(find_target(self.cluster.kubeconfig)) as client:
+                for document in documents:
+                    await client.create(KINDS[document["kind"]], document, document["metadata"].get("namespace"))
+
+        asyncio.run(go())
+
+    def remove_roles(self, name: str) -> None:
+        """Take back what was granted."""
+
+        async def go() -> None:
+            async with Client.connect(find_target(self.cluster.kubeconfig)) as client:
+                for kind in (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES):
+                    await client.delete(kind, name)
+
+        asyncio.run(go())
+
     def _retrieve(self) -> None:
         self.until(lambda: self.sonobuoy("retrieve", ".").returncode == 0, "the results can be retrieved")
         self.tarball = next(self.folder.glob("*_sonobuoy_*.tar.gz"))
         self.results = self.sonobuoy("results", str(self.tarball)).stdout
+        with tarfile.open(self.tarball) as tar:
+            logs = [
+                member for member in tar if re.fullmatch(r"podlogs/.*-winready-job-.*/logs/plugin\.txt", member.name)
+            ]
+            self.log = "".join(tar.extractfile(log).read().decode() for log in logs)  # type: ignore[union-attr]
 
     async def _left(self) -> list[str]:
         """What is still in the cluster of this run, and of the runs of winready."""
