@@ -109,7 +109,7 @@ def test_a_webhook_is_applied_with_the_authority_of_its_server(
     command_line: CommandLine, kubeconfig: str, tmp_path: Path
 ) -> None:
     serve = ["steer", "serve", "https://127.0.0.1:9443", "--listen", "127.0.0.1", "--port", "0"]
-    process = command_line.start(*serve, "--tls-dir", str(tmp_path))
+    process = command_line.start(*serve, "--identity", str(tmp_path))
     assert process.stdout is not None
     said = process.stdout.readline()
     process.terminate()
@@ -137,9 +137,9 @@ def test_a_webhook_is_applied_with_the_authority_of_its_server(
     [
         (["serve", "http://a:1", "--apply"], "is not https://HOST:PORT"),
         (["serve", "https://a:1"], "say how it gets into force"),
-        (["serve", "https://a:1", "--apply", "--tls-dir", "x"], "say how it gets into force"),
-        (["serve", "https://a:1", "--tls-dir", "/dev/null/x"], "cannot be written"),
-        (["serve", "https://a:1", "--listen", "192.0.2.1", "--tls-dir", "{tmp}"], "cannot be listened on"),
+        (["serve", "https://a:1", "--apply", "--identity", "x"], "say how it gets into force"),
+        (["serve", "https://a:1", "--identity", "/dev/null/x"], "cannot be written"),
+        (["serve", "https://a:1", "--listen", "192.0.2.1", "--identity", "{tmp}"], "cannot be listened on"),
         (["apply", "--webhook", "https://a:1"], "--webhook needs --ca"),
         (["apply", "--webhook", "https://a:1", "--ca", "/no/such"], "/no/such cannot be read"),
         (["apply", "--webhook", "https://a:1", "--ca", __file__], "is no certificate"),

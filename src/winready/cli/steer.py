@@ -45,7 +45,7 @@ def steer() -> None:
     metavar="URL|NAMESPACE/SERVICE",
     help="By the webhook that 'winready steer serve' answers there, instead of a policy.",
 )
-@click.option("--ca", metavar="FILE", help="The authority of that webhook's certificate: ca.crt of its --tls-dir.")
+@click.option("--ca", metavar="FILE", help="The authority of that webhook's certificate: ca.crt of its --identity.")
 @click.option("--print", "only_print", is_flag=True, help="Print what would be applied, and change nothing.")
 def apply_command(
     kubeconfig: str | None,
@@ -66,7 +66,7 @@ def apply_command(
     \b
     winready steer apply
     winready steer apply --namespace team-a --namespace team-b
-    winready steer apply --webhook https://10.0.0.5:9443 --ca tls/ca.crt
+    winready steer apply --webhook https://10.0.0.5:9443 --ca keys/ca.crt
     """
     if webhook:
         _apply_webhook(kubeconfig, context, name, list(namespaces), webhook, ca, only_print=only_print)
@@ -112,13 +112,15 @@ def _apply_webhook(
 
     address = _address(webhook, "--webhook")
     if ca is None:
-        raise click.UsageError("--webhook needs --ca, the authority that 'winready steer serve --tls-dir' wrote")
+        raise click.UsageError("--webhook needs --ca, the authority that 'winready steer serve --identity' wrote")
     try:
         authority = Path(ca).read_bytes()
     except OSError as error:
-        fail(f"{ca} cannot be read: {error.strerror}", "it is ca.crt in the folder of 'winready steer serve --tls-dir'")
+        fail(
+            f"{ca} cannot be read: {error.strerror}", "it is ca.crt in the folder of 'winready steer serve --identity'"
+        )
     if b"-----BEGIN CERTIFICATE-----" not in authority or b"PRIVATE KEY" in authority:
-        fail(f"{ca} is no certificate", "it is ca.crt in the folder of 'winready steer serve --tls-dir'")
+        fail(f"{ca} is no certificate", "it is ca.crt in the folder of 'winready steer serve --identity'")
     wanted = steering_webhook.configuration(name, address, authority, namespaces)
     if only_print:
         print_document(wanted, "yaml")
@@ -140,7 +142,7 @@ def _apply_webhook(
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Listen on this port (default: that of the URL, else 9443)."
 )
-@click.option("--tls-dir", type=click.Path(path_type=Path), metavar="DIR",
+@click.option("--identity", "identity_dir", type=click.Path(path_type=Path), metavar="DIR",
               help="Keep certificate and key there, for 'winready steer apply --webhook'.")  # fmt: skip
 @click.option("--apply", "register", is_flag=True, help="Put it into force at once, and take it out at the end.")
 def serve_command(
@@ -151,7 +153,7 @@ def serve_command(
     namespaces: tuple[str, ...],
     listen: str,
     port: int | None,
-    tls_dir: Path | None,
+    identity_dir: Path | None,
     register: bool,
 ) -> None:
     """Steer by a webhook, for API servers without MutatingAdmissionPolicy (before Kubernetes 1.36).
@@ -161,18 +163,18 @@ def serve_command(
 
     \b
     winready steer serve https://10.0.0.5:9443 --apply
-    winready steer serve https://10.0.0.5:9443 --tls-dir tls     for 'winready steer apply --webhook'
+    winready steer serve https://10.0.0.5:9443 --identity keys     for 'winready steer apply --webhook'
     winready steer serve winready/steer --port 9443 --apply      in a pod behind the service 'steer'
     """
     from winready.cluster.steering_server import kept_identity, make_identity
 
-    if register == (tls_dir is not None):
-        raise click.UsageError("say how it gets into force: --apply, or --tls-dir DIR and 'winready steer apply'")
+    if register == (identity_dir is not None):
+        raise click.UsageError("say how it gets into force: --apply, or --identity DIR and 'winready steer apply'")
     place = _address(address, "URL|NAMESPACE/SERVICE")
     try:
-        identity = kept_identity(tls_dir, place.host) if tls_dir else make_identity(place.host)
+        identity = kept_identity(identity_dir, place.host) if identity_dir else make_identity(place.host)
     except OSError as error:
-        fail(f"{tls_dir} cannot be written: {error.strerror}", "choose another folder with --tls-dir")
+        fail(f"{identity_dir} cannot be written: {error.strerror}", "choose another folder with --identity")
     chosen = port if port is not None else place.port if place.url else 9443
 
     async def act(client: Client, told: asyncio.Event) -> list[str]:
@@ -187,7 +189,7 @@ def serve_command(
             await delete_webhook(client, name)
         return [f"MutatingWebhookConfiguration {name} is gone"]
 
-    ca = f"{tls_dir}/ca.crt"
+    ca = f"{identity_dir}/ca.crt"
     hint = "" if register else f"; 'winready steer apply --webhook {place} --ca {ca}' puts it into force"
     _serve(
         kubeconfig, context, identity, (listen, chosen), f"steering pods at {place}{hint}", act if register else None
