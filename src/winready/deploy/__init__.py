@@ -1,1 +1,1 @@
-"""In the cluster: manifests, and what runs inside of pods."""
+"""Running winready inside of a cluster."""
