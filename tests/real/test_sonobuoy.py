@@ -8,6 +8,8 @@ a namespace of its own; each must show its user what to know. Nodes and checks a
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,12 +20,12 @@ import pytest
 import yaml
 
 from real.conftest import EMBEDDED, KUBERNETES, SPEED, Cluster, start, winready
-from real.host_images import sonobuoy_root, winready_root
 from real.sonobuoy import IMAGE, WINREADY, Story, flags
 from real_programs import ensure
 
 pytestmark = [pytest.mark.sonobuoy, pytest.mark.timeout(900)]
 
+ROOT = Path(__file__).resolve().parents[2]
 PODS = "core.network.windows-to-linux-pod-ip"
 NAMES = "core.network.dns-internal"
 SLOW = "core.scheduling.limits-honoured"
@@ -36,17 +38,27 @@ CHECKED = ("--skip-preflight=dnscheck",)
 
 
 @pytest.fixture(scope="session")
-def roots() -> Iterator[tuple[Path, Path]]:
-    folder = Path(tempfile.mkdtemp(prefix="wr-roots-"))
-    program = ensure(KUBERNETES, ["sonobuoy"]) / "sonobuoy"
-    yield sonobuoy_root(program, folder / "sonobuoy"), winready_root(folder / "winready")
+def images() -> Iterator[tuple[Path, Path]]:
+    """Sonobuoy's image, which is one program, and ours, as 'make image' makes it."""
+    folder = Path(tempfile.mkdtemp(prefix="wr-images-"))
+    (folder / "sonobuoy" / "tmp").mkdir(parents=True)
+    (folder / "sonobuoy" / "tmp").chmod(0o1777)
+    shutil.copy2(ensure(KUBERNETES, ["sonobuoy"]) / "sonobuoy", folder / "sonobuoy" / "sonobuoy")
+    made = subprocess.run(
+        [sys.executable, ROOT / "tools" / "image.py", "--output", folder / "winready"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    yield folder / "sonobuoy", folder / "winready"
     shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session", params=[EMBEDDED, KUBERNETES])
-def cluster(request: pytest.FixtureRequest, roots: tuple[Path, Path]) -> Iterator[Cluster]:
-    images = (f"{IMAGE}={roots[0]}", f"{WINREADY}={roots[1]}")
-    given = [word for image in images for word in ("--host-image", image)]
+def cluster(request: pytest.FixtureRequest, images: tuple[Path, Path]) -> Iterator[Cluster]:
+    named = (f"{IMAGE}={images[0]}", f"{WINREADY}={images[1]}")
+    given = [word for image in named for word in ("--host-image", image)]
     runtime = Path(tempfile.mkdtemp(prefix="wr-"))
     yield start(runtime, request.param, "--speed", str(SPEED), "--host-node", *given, "--fault", FAULT)
     assert winready(runtime, "sandbox", "down", "--all").returncode == 0

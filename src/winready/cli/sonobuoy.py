@@ -37,7 +37,9 @@ def sonobuoy() -> None:
 
 
 @sonobuoy.command("plugin", context_settings={"token_normalize_func": _normal})
-@click.option("--image", help="The image of winready that the plugin runs  [default: winready:VERSION].")
+@click.option(
+    "--image", help="The image of winready that the plugin runs  [default: WINREADY_IMAGE, else winready:VERSION]."
+)
 @click.option(
     "--image-pull-policy",
     "pull_policy",
@@ -83,7 +85,8 @@ def plugin(ctx: click.Context, /, to: str | None, **given: Any) -> None:
     """
     from winready.cli.runs import write_text
     from winready.cluster.settings import parse_toleration
-    from winready.deploy.sonobuoy import ACCOUNT, IMAGE, PluginFile, TooLarge
+    from winready.deploy.image import image
+    from winready.deploy.sonobuoy import ACCOUNT, PluginFile, TooLarge
 
     _check_name(given["name"])
     categories = _categories(given)
@@ -97,7 +100,7 @@ def plugin(ctx: click.Context, /, to: str | None, **given: Any) -> None:
         raise click.BadParameter(str(error), param_hint="--pod-tolerate") from None
     file = PluginFile(
         name=given["name"],
-        image=given["image"] or IMAGE,
+        image=image(given["image"]),
         pull_policy=given["pull_policy"],
         arguments=arguments,
         timeout=timeout or 0.0,

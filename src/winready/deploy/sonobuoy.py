@@ -12,7 +12,6 @@ from winready import __version__
 from winready.deploy.sonobuoy_pod import CLEAN_UP_SECONDS, PATIENCE_SECONDS
 from winready.report.sonobuoy import NAME
 
-IMAGE = f"winready:{__version__}"
 CONFIG = "/tmp/sonobuoy/config"  # noqa: S108 - where Sonobuoy mounts it
 RESULTS = "/tmp/sonobuoy/results"  # noqa: S108 - the same
 MOST_CONFIG = 700_000
@@ -37,7 +36,7 @@ class PluginFile:
     timeout: float
     """After how many seconds the run gives up what is not finished."""
     name: str = "winready"
-    image: str = IMAGE
+    image: str
     pull_policy: str = "IfNotPresent"
     account: str = ACCOUNT
     node_selector: Mapping[str, str] = field(default_factory=dict)
