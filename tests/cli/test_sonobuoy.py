@@ -105,6 +105,8 @@ def test_files_travel_inside_the_plugin_file(tmp_path: Path) -> None:
     for conformance in (junit, e2e):
         document = plugin("--active-directory", str(domain), "--linux-conformance", str(conformance))
         files = document["config-map"]
+        own = winready("sonobuoy", "plugin", "--active-directory", str(domain), "--service-account", "w").stdout
+        assert "'winready rbac --name w --namespace sonobuoy --active-directory FILE'" in own
         assert files["active-directory.yaml"] == DOMAIN
         assert files["linux-conformance.xml"].count("<testcase") == 2
         assert files["linux-conformance.xml"].count("<failure/>") == 1
@@ -119,7 +121,7 @@ def test_an_own_account_and_own_places_are_written_down(tmp_path: Path) -> None:
     result = winready("sonobuoy", "plugin", *flags, "--name", "win-core", "--timeout", "7h", "--to", str(file))
     assert result.exit_code == 0, result.output
     text = file.read_text()
-    assert "winready rbac --name winready --namespace sonobuoy" in text
+    assert "'winready rbac --name winready --namespace sonobuoy'" in text
     assert "--timeout 25810" in text
     pod = yaml.safe_load(text)["podSpec"]
     assert pod["serviceAccountName"] == "winready"

@@ -245,6 +245,17 @@ def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
     assert "could not be run: FileNotFoundError" in handed_over(tmp_path).failed[0]
 
 
+def test_it_stays_until_the_worker_has_read_done_unless_it_is_told_to_end(tmp_path: Path) -> None:
+    process = guarded(tmp_path, [sys.executable, "-c", ""], linger=1000)
+    while not (tmp_path / "done").exists():
+        assert process.poll() is None
+    assert process.poll() is None
+    process.terminate()
+    code, _ = ended(process)
+    assert code == 0
+    assert handed_over(tmp_path).failed == ["winready ended before its run began"]
+
+
 def test_without_room_for_the_evidence_the_verdict_is_handed_over(tmp_path: Path) -> None:
     program = "import random; print(random.randbytes(30000).hex()); print('error: something is wrong')"
     process = guarded(tmp_path, [sys.executable, "-c", program], room=9000)

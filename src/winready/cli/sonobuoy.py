@@ -265,22 +265,22 @@ def _arguments(ctx: click.Context, given: dict[str, Any], categories: list[str],
 
 def _directory(path: Path, files: dict[str, str]) -> str:
     from winready.cli.run_options import chosen_directory
-    from winready.deploy.sonobuoy import CONFIG
+    from winready.deploy.sonobuoy import CONFIG, DOMAIN
 
     chosen_directory(path)
-    files["active-directory.yaml"] = path.read_text(encoding="utf-8-sig")
-    return f"{CONFIG}/active-directory.yaml"
+    files[DOMAIN] = path.read_text(encoding="utf-8-sig")
+    return f"{CONFIG}/{DOMAIN}"
 
 
 def _conformance(path: Path, files: dict[str, str]) -> str:
-    from winready.deploy.sonobuoy import CONFIG
+    from winready.deploy.sonobuoy import CONFIG, CONFORMANCE
     from winready.engine.rules.conformance import ConformanceError, shortened
 
     try:
-        files["linux-conformance.xml"] = shortened(path)
+        files[CONFORMANCE] = shortened(path)
     except ConformanceError as error:
         raise click.BadParameter(f"{path} {error}", param_hint="--linux-conformance") from None
-    return f"{CONFIG}/linux-conformance.xml"
+    return f"{CONFIG}/{CONFORMANCE}"
 
 
 def _last_value(arguments: tuple[str, ...], flag: str) -> str | None:

@@ -18,6 +18,7 @@ MOST_CONFIG = 700_000
 """A config map holds 1 MiB, and Sonobuoy puts the whole plugin file into one besides."""
 MARGIN = 240.0
 ACCOUNT = "sonobuoy-serviceaccount"
+DOMAIN, CONFORMANCE = "active-directory.yaml", "linux-conformance.xml"
 GRACE = 120
 SONOBUOY_TIMEOUT = 21600
 CONTROL_PLANES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -114,9 +115,10 @@ class PluginFile:
         if self.account == ACCOUNT:
             lines.append("# It runs with Sonobuoy's own account, which may do everything (--aggregator-permissions).")
         else:
+            domain = " --active-directory FILE" if DOMAIN in self.files else ""
             lines.append(
                 f"# It runs as the service account {self.account} of Sonobuoy's namespace; 'winready rbac --name"
-                f" {self.account} --namespace sonobuoy' prints it with its rights."
+                f" {self.account} --namespace sonobuoy{domain}' prints it with its rights."
             )
         body = yaml.safe_dump(self.document(), sort_keys=False, allow_unicode=True, width=110)
         return "\n".join([*lines, str(body)])

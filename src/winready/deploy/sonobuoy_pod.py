@@ -35,6 +35,9 @@ CLEAN_UP_SECONDS = 330.0
 """What a run gets beyond its time, to clean up and to conclude."""
 PATIENCE_SECONDS = 40.0
 """What a run that was told to end gets before results are handed over without it: Sonobuoy's worker waits for 60."""
+LINGER_SECONDS = 15.0
+"""Sonobuoy's worker reads ``done`` five seconds after it was there. Until then, containers that have all ended well
+make it believe that nobody will write one, and hand over the folder as it is instead."""
 MOST_LOG = 16 << 20
 KILLED = "winready was killed (signal {number}); the memory limit of the plugin's container may be too low"
 HANGS = "winready did not end in time"
@@ -51,6 +54,7 @@ class Guard:
     """When the run itself gives up what is not finished."""
     patience: float = PATIENCE_SECONDS
     clean_up: float = CLEAN_UP_SECONDS
+    linger: float = LINGER_SECONDS
     _process: subprocess.Popen[bytes] | None = None
     _signalled: float | None = None
     _lines: deque[str] = field(default_factory=lambda: deque(maxlen=40))
@@ -185,6 +189,9 @@ class Guard:
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
+        until = time.monotonic() + self.linger
+        while code == 0 and self._signalled is None and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
         return code if code >= 0 else 128 - code
 
 
