@@ -14,8 +14,8 @@ REAL := $(APART) tests/real
 # Each machine is in namespaces of its own, so that two files can be tested at once.
 WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 
-.PHONY: help demo test test-browser test-real test-control-plane test-older test-upstream test-upstream-older
-.PHONY: test-sonobuoy test-gmsa test-gmsa-older
+.PHONY: help demo image lock-image test test-host test-browser test-real test-control-plane test-older test-upstream
+.PHONY: test-upstream-older test-sonobuoy test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
 .PHONY: build-control-plane build-older build-e2e build-sonobuoy fidelity prove bench release release-check lint format lock clean
 .DEFAULT_GOAL := help
@@ -29,12 +29,15 @@ help:
 	@echo "make test-windows-programs  the same with the real kubeadm.exe, and a foreign judge for the checks"
 	@echo "make fidelity   Kubernetes' own e2e.test judges the simulated nodes; writes docs/sandbox-fidelity.md"
 	@echo "make prove      every fault is noticed by whom it concerns, and every sound cluster passes"
+	@echo "make test-host  the sandbox's host node, and our image on it and in runc (needs root)"
+	@echo "make image      the container image as an OCI layout in build/image, without a container engine"
 	@echo "make test-browser  report and dashboard in a real browser (Chromium)"
 	@echo "make bench      ratios and footprints"
 	@echo "make release    sdist, wheel, SBOM and checksums of this commit in dist/, built twice and tried"
 	@echo "make release-check  the same as a rehearsal that keeps nothing"
 	@echo "make lint       ruff, mypy, import contract"
 	@echo "make lock       resolve the dependencies again"
+	@echo "make lock-image  take the newest Debian packages into the image's lock (needs apt)"
 	@echo ".ci/run         all that must pass before a change lands; --list shows the stages"
 
 $(BIN)/uv: locks/uv.txt
@@ -73,6 +76,12 @@ test: lint
 test-browser: $(VENV)/.dev
 	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
+
+# Debian has all three, and whoever is root gets them installed.
+test-host: $(VENV)/.dev
+	@command -v bwrap runc busybox >/dev/null && test "$$(command -v bwrap runc busybox | wc -l)" = 3 || test "$$(id -u)" != 0 || \
+	  { apt-get update -qq && apt-get install -qq -y bubblewrap runc busybox-static iproute2; } >/dev/null
+	@$(APART) --timeout 900 tests/host
 
 # Building takes most of an hour once; each part can be built and tested by itself.
 test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy
@@ -145,6 +154,12 @@ release: $(VENV)/.dev
 
 release-check: $(VENV)/.dev
 	@$(BIN)/python tools/release.py --rehearse
+
+image: $(VENV)/.dev
+	@$(BIN)/python tools/image.py
+
+lock-image: $(VENV)/.dev
+	@$(BIN)/python tools/image.py lock
 
 lock: $(BIN)/uv
 	@$(BIN)/python tools/lock.py

@@ -65,6 +65,15 @@ def test_no_part_of_the_simulation_can_start_a_process(part: str) -> None:
     assert {str(path.relative_to(ROOT)): out for path in modules if (out := list(ways_out(path)))} == {}
 
 
+def test_only_these_parts_of_the_sandbox_start_processes() -> None:
+    sandbox = ROOT / "src" / "winready_sandbox"
+    starting = {str(path.relative_to(sandbox)) for path in sandbox.rglob("*.py") if list(ways_out(path))}
+    # A detached sandbox, the programs of a real control plane, and the host node, which is asked for by name.
+    allowed = ("daemon.py", "control_plane/real/", "host/")
+    assert "host/keeper.py" in starting
+    assert [name for name in sorted(starting) if not name.startswith(allowed)] == []
+
+
 def test_ways_out_are_found(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(

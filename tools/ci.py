@@ -87,6 +87,7 @@ STAGES = (
     Stage("test", ("make", "test"), budget=25 * MINUTE, warm=390, cold=450, required=True),
     Stage("prove", ("make", "prove"), budget=55 * MINUTE, warm=240, cold=900, required=True, beside=True),
     Stage("release", ("make", "release-check"), budget=5 * MINUTE, warm=10, cold=60, needs=(ROOT / ".git",)),
+    Stage("host node", ("make", "test-host"), budget=15 * MINUTE, warm=240, cold=300),
     Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=60, cold=180),
     Stage(
         f"build control plane {NEWEST}",

@@ -115,12 +115,9 @@ def encoded(document: object) -> bytes:
 
 def pack(folder: Path, target: Path, epoch: int) -> None:
     """A layout as one file, for those who hand images on as archives."""
-    tree = Tree()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            tree.files[str(path.relative_to(folder))] = (path.read_bytes(), 0o644)
     with target.open("wb") as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for name, (content, mode) in tree.files.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mode, member.mtime = len(content), mode, epoch
-            archive.addfile(member, io.BytesIO(content))
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            member = tarfile.TarInfo(str(path.relative_to(folder)))
+            member.size, member.mode, member.mtime = path.stat().st_size, 0o644, epoch
+            with path.open("rb") as content:
+                archive.addfile(member, content)

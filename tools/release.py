@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Make a release of the last commit in ``dist/``: sdist, wheel, bill of materials and checksums.
+"""Make a release of the last commit in ``dist/``: sdist, wheel, container image, bill of materials and checksums.
 
 A release is a function of a commit: version and changelog are written and committed before, nothing is edited here.
 Everything is built twice, from exports in different folders, and once more from the sdist; all must agree to the byte.
 The wheel is then installed into a new environment with the locked dependencies, and tried.
 
-    release.py --rehearse     does all of it for a version that is not released yet, and keeps nothing
+    release.py --rehearse     does it for a version that is not released yet, without the image, and keeps nothing
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import sbom
 
@@ -138,6 +139,25 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def make_image(wheel: Path, version: str, epoch: int, scratch: Path) -> tuple[list[Path], list[dict[str, Any]]]:
+    """The image of the wheel as one file with its digest beside it, and what it adds to the bill of materials."""
+    import debian
+    import image
+    import oci
+
+    try:
+        digests = [image.build(wheel, version, epoch, scratch / name) for name in ("image-a", "image-b")]
+    except (image.ImageError, debian.DebianError) as error:
+        raise Refused(str(error)) from None
+    if digests[0] != digests[1]:
+        raise Refused("the image is not reproducible: two builds of one commit differ")
+    archive, told = scratch / f"winready-{version}-image.tar", scratch / f"winready-{version}-image.digest"
+    oci.pack(scratch / "image-a", archive, epoch)
+    told.write_text(digests[0] + "\n")
+    packages = debian.read_lock(image.LOCK.read_text())
+    return [archive, told], image.bill(packages, {f"winready:{version}": digests[0]})
+
+
 def release(root: Path, target: Path, *, rehearse: bool) -> list[Path]:
     """Everything, in order; ``target`` is replaced only when all went well."""
     version = version_of(root)
@@ -151,8 +171,13 @@ def release(root: Path, target: Path, *, rehearse: bool) -> list[Path]:
         check_contents(root, wheel)
         try_out(root, wheel, version, scratch / "trial")
         bill = scratch / f"winready-{version}.cdx.json"
-        bill.write_text(json.dumps(sbom.make(root, version, digest(wheel), epoch), indent=1) + "\n")
+        document = sbom.make(root, version, digest(wheel), epoch)
         files = [sdist, wheel, bill]
+        if not rehearse:
+            made, components = make_image(wheel, version, epoch, scratch)
+            document["components"] += components
+            files += made
+        bill.write_text(json.dumps(document, indent=1) + "\n")
         sums = scratch / "SHA256SUMS"
         sums.write_text("".join(f"{digest(path)}  {path.name}\n" for path in files))
         shutil.rmtree(target, ignore_errors=True)

@@ -52,8 +52,7 @@ async def test_a_killed_process_counts_as_its_signal(pods: Pods) -> None:
             activeDeadlineSeconds=1,
         )
     )
-    ended = await pods.phase("a", "Failed")
-    assert ended["status"]["reason"] == "DeadlineExceeded"
+    ended = await pods.until("a", lambda status: status.get("reason") == "DeadlineExceeded")
     assert ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
 
 

@@ -36,7 +36,7 @@ class Confinement:
     folder: str
     env: Mapping[str, str]
 
-    def arguments(self, inside: Callable[[Path], str], *, every_user: bool) -> list[str]:
+    def arguments(self, inside: Callable[[Path], str]) -> list[str]:
         """For bubblewrap, without the command; ``inside`` says where the node's processes find a path."""
         mounts = [Mount(each.source, rooted.resolve(self.root, each.target), each.read_only) for each in self.mounts]
         mounts.sort(key=lambda each: each.target.count("/"))

@@ -70,7 +70,7 @@ class HostContainer:
 
     async def _confine(self, argv: list[str], streams: tuple[int, int, int], *, tty: bool) -> Running:
         ground, account = self._ground, self._confinement.account
-        arguments = self._confinement.arguments(ground.inside, every_user=ground.every_user)
+        arguments = self._confinement.arguments(ground.inside)
         # Not on the command line, which everybody on the machine can read.
         given = held("arguments", "\0".join(arguments).encode("utf-8", "surrogateescape"))
         reading, writing = os.pipe()

@@ -103,7 +103,11 @@ class HostVolumes:
     def _host_path(self, path: str, kind: str) -> Path:
         paths = self._around.paths
         found = Path(path)
-        if not found.resolve().is_relative_to(paths.resolve()):
+        try:
+            inside = found.resolve().is_relative_to(paths.resolve())
+        except (OSError, RuntimeError):
+            inside = False
+        if not inside:
             raise VolumeError(f"hostPath {path} is refused: on this node hostPath volumes are below {paths} only")
         if not found.exists() and kind in ("", "DirectoryOrCreate"):
             found.mkdir(parents=True)
