@@ -40,6 +40,7 @@ CAPABILITIES = 64
 ABOVE = 100
 SETTLE = 10.0
 BRIDGE = "pods"
+GATEWAY = "02:00:00:00:00:01"
 Message = dict[str, Any]
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -159,7 +160,9 @@ class Keeper:
 
     def _node(self, request: Message, _: list[int]) -> tuple[Message, list[int]]:
         """The node's own network: a bridge for pods, and the addresses that it answers at."""
-        lines = ["link set lo up", f"link add {BRIDGE} type bridge", f"link set {BRIDGE} up"]
+        # Without an address of its own a bridge takes that of one of its pods, and another when pods come and go:
+        # whoever was connected then talks to nobody until he asks again who the gateway is, which takes minutes.
+        lines = ["link set lo up", f"link add {BRIDGE} address {GATEWAY} type bridge", f"link set {BRIDGE} up"]
         lines.append(f"addr add {request['gateway']} dev {BRIDGE}")
         lines += [f"addr add {address}/32 dev lo" for address in request["addresses"]]
         _ip(lines)

@@ -1,4 +1,4 @@
-"""Admission webhooks and validating policies: objects say what they are asked about, a function what they answer.
+"""Admission webhooks and policies: objects say what they are asked about, a function what they answer.
 
 The embedded API server calls nobody: whoever builds the cluster says what the program behind a service answers. A
 webhook whose service is not there, or answers nothing, fails as it would. Policies are evaluated, as far as `cel` knows
@@ -8,10 +8,12 @@ the language.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from winready_sandbox.api.errors import ApiError, forbidden
 from winready_sandbox.api.objects import Object
+from winready_sandbox.api.policing import mutations
 from winready_sandbox.api.policing.cel import CelError, evaluate
 from winready_sandbox.api.registry import Admission, Registry
 from winready_sandbox.api.resources import Resource
@@ -42,7 +44,9 @@ class Reviewers:
         """What the program behind a service answers, by namespace and name of the service, or also by the path."""
 
     def mutate(self, admission: Admission) -> None:
-        """Ask mutating webhooks."""
+        """Ask mutating policies, then mutating webhooks."""
+        for spec, binding in self._bound("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", admission):
+            mutations.mutate(spec, binding, partial(self._names, spec, admission), admission)
         self._ask(admission, "mutatingwebhookconfigurations")
 
     def validate(self, admission: Admission) -> None:
@@ -83,17 +87,20 @@ class Reviewers:
         raise ApiError(500, "InternalError", f"Internal error occurred: {cause}", {"causes": [{"message": cause}]})
 
     def _policies(self, admission: Admission) -> None:
-        bindings = self._stored("validatingadmissionpolicybindings")
-        if not bindings:
-            return
-        policies = {each["metadata"]["name"]: each["spec"] for each in self._stored("validatingadmissionpolicies")}
-        for binding in bindings:
-            policy = policies.get(binding["spec"].get("policyName", ""))
-            match = (policy or {}).get("matchConstraints") or {}
-            if policy is None or not self._concerns(match, match.get("resourceRules") or [], admission):
-                continue
+        kinds = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+        for policy, binding in self._bound(*kinds, admission):
             for words, reason in self._objections(policy, admission):
                 self._act(admission, binding, words, reason)
+
+    def _bound(self, kind: str, bindings: str, admission: Admission) -> Iterator[tuple[Object, Object]]:
+        """The policies that are bound and concern an object, with their bindings."""
+        bound = self._stored(bindings)
+        policies = {each["metadata"]["name"]: each["spec"] for each in self._stored(kind)} if bound else {}
+        for binding in bound:
+            policy = policies.get(binding["spec"].get("policyName", ""))
+            match = (policy or {}).get("matchConstraints") or {}
+            if policy is not None and self._concerns(match, match.get("resourceRules") or [], admission):
+                yield policy, binding
 
     def _objections(self, policy: Object, admission: Admission) -> Iterator[tuple[str, str]]:
         """What a policy has against an object, in words, with the reason that its answer states."""
