@@ -81,7 +81,7 @@ def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str,
         fail(f"Fail: {error} after {timeout}", "look at the kubelet's log and at the pods of the pod network", code=1)
     except ConfigError as error:
         fail(error.message, error.remedy)
-    sys.exit(carry_out(target, options, standard, report_dir=given["report_dir"], output=output))
+    sys.exit(carry_out(target, options, standard, given["report_dir"], output))
 
 
 def _settings(given: dict[str, Any]) -> Any:
