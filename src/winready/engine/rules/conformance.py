@@ -82,8 +82,8 @@ def _minor(version: str) -> int:
     return found.minor if found.major == 1 else -1
 
 
-def read_documents(path: Path) -> list[bytes]:
-    """The JUnit documents of a result: the file itself, or those in a Sonobuoy archive; raises `ConformanceError`."""
+def read_conformance(path: Path) -> Conformance:
+    """Read a JUnit file or a Sonobuoy archive; raises `ConformanceError`."""
     try:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
@@ -95,14 +95,9 @@ def read_documents(path: Path) -> list[bytes]:
         raise ConformanceError(f"is no archive that can be read: {error}") from None
     if not documents:
         raise ConformanceError("holds no JUnit result of plugin e2e (plugins/e2e/results/**/junit*.xml)")
-    return documents
-
-
-def read_conformance(path: Path) -> Conformance:
-    """Read a JUnit file or a Sonobuoy archive; raises `ConformanceError`."""
     passed: set[str] = set()
     failed: dict[str, None] = {}
-    for document in read_documents(path):
+    for document in documents:
         for name, outcome in _tests(document):
             (passed.add if outcome else failed.setdefault)(name)
     if not passed and not failed:
