@@ -64,7 +64,7 @@ OTHER_MODULES = {
     "etcd": Module("go.etcd.io/etcd/server/v3", "v3.6.8"),
     "sonobuoy": Module(
         "github.com/vmware-tanzu/sonobuoy",
-        "v0.57.3",
+        "v0.57.5",
         variable="github.com/vmware-tanzu/sonobuoy/pkg/buildinfo.Version",
     ),
     "helm": Module("helm.sh/helm/v3", "v3.22.0", "/cmd/helm", variable="helm.sh/helm/v3/internal/version.version"),

@@ -40,7 +40,7 @@ def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: st
     assert result.returncode == 0, result.stdout + result.stderr
     outputs = [result.stdout, result.stderr]
     place = ("--report-dir", str(runs))
-    forms = ("html", "junit", "csv", "json", "yaml", "markdown")
+    forms = ("html", "junit", "csv", "json", "yaml", "markdown", "sonobuoy")
     outputs += [CliRunner().invoke(cli, ["report", *place, "--format", form]).stdout for form in forms]
     assert all(outputs[2:])
     CliRunner().invoke(cli, ["report", *place, "--format", "prow", "--output", str(runs / "prow")])

@@ -28,7 +28,7 @@ from winready.cli.runs import find_run, report_dir_option, write_text
 def compare(a: str, b: str, names: tuple[str, ...], form: str, to: str | None, report_dir: str | None) -> None:
     """Show what changed from run A to run B, for better or worse, with the evidence that differs.
 
-    A and B are run ids, run folders or bundles. Exit code 1 when something got worse.
+    A and B are run ids, run folders, bundles or tarballs of Sonobuoy. Exit code 1 when something got worse.
 
     \b
     winready compare 261114-090000-11aa 261115-101500-ab12

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TIMEOUT, KEEP, SIZE = "2h", 3, "1Gi"
+MOST_BYTES = 900_000
+"""Of a file that travels in a ConfigMap, which holds 1 MiB."""
 
 place_options = apply(
     click.option("--image", metavar="I", required=True, envvar="WINREADY_IMAGE",
@@ -168,7 +170,7 @@ def _deployment(given: dict[str, Any]) -> Deployment:
         ),
         metrics_port=given["metrics_port"],
         directory=directory,
-        directory_text=given["active_directory"].read_text(encoding="utf-8") if directory else "",
+        directory_text=given["active_directory"].read_text(encoding="utf-8-sig") if directory else "",
         conformance=_conformance(given["linux_conformance"]),
     )
 
@@ -186,18 +188,20 @@ def _tolerations(texts: tuple[str, ...], option: str) -> tuple[dict[str, Any], .
     return tuple(_checked(option, parse_toleration, text) for text in texts)
 
 
-def _conformance(file: str | None) -> bytes:
+def _conformance(file: str | None) -> str:
     if file is None:
-        return b""
+        return ""
     from pathlib import Path
 
-    from winready.deploy.packing import pack_conformance
-    from winready.engine.rules.conformance import ConformanceError
+    from winready.engine.rules.conformance import ConformanceError, shortened
 
     try:
-        return pack_conformance(Path(file))
+        text = shortened(Path(file))
+        if len(text.encode()) > MOST_BYTES:
+            raise ConformanceError("names more than a ConfigMap has room for")
     except ConformanceError as error:
         raise click.BadParameter(f"{file} {error}", param_hint="--linux-conformance") from None
+    return text
 
 
 def _run_arguments(given: dict[str, Any]) -> list[str]:

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("winready.cli.verify:verify", "Check a bundle again: every byte, and the verdict by the rules."),
     "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
     "upstream": ("winready.cli.upstream:upstream", "Kubernetes' own e2e.test: its specs and what they verify."),
+    "sonobuoy": ("winready.cli.sonobuoy:sonobuoy", "The plugin for Sonobuoy, and what it brought."),
     "steer": ("winready.cli.steer:steer", "Send pods without an OS selector to Windows nodes, in chosen namespaces."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),
     "deploy": ("winready.cli.deploy:deploy", "Runs in the cluster itself: a Job, or a CronJob on a schedule."),

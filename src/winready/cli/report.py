@@ -9,7 +9,7 @@ import click
 from winready.cli.options import fail
 from winready.cli.runs import find_run, report_dir_option, write_text
 
-CHOICES = ("html", "junit", "csv", "json", "yaml", "markdown", "prow")
+CHOICES = ("html", "junit", "csv", "json", "yaml", "markdown", "sonobuoy", "prow")
 
 
 @click.command()
@@ -18,7 +18,7 @@ CHOICES = ("html", "junit", "csv", "json", "yaml", "markdown", "prow")
 @click.option("--output", metavar="PATH", help="Where to (default: standard output); for prow, a folder.")
 @report_dir_option
 def report(run: str | None, form: str, output: str | None, report_dir: str | None) -> None:
-    """Render the last run, or RUN (an id, a folder or a bundle).
+    """Render the last run, or RUN (an id, a folder, a bundle or a tarball of Sonobuoy).
 
     \b
     winready report --output report.html

@@ -163,7 +163,13 @@ def _earlier(choices: RunChoices) -> _Earlier | None:
     from winready.engine.selection import Selection
     from winready.report import folders, record
 
-    happened = record.read_events(folders.find(folders.report_folder(choices.report_dir), named))
+    if Path(named).is_file():
+        from winready.cli.runs import folder_in_archive
+
+        folder = folder_in_archive(Path(named))
+    else:
+        folder = folders.find(folders.report_folder(choices.report_dir), named)
+    happened = record.read_events(folder)
     earlier, facts = record.from_events(happened), gather(happened)
     if choices.rerun_failed:
         again = [item.id for item in earlier.requirements if item.outcome not in ("passed", "not-applicable")]

@@ -1,4 +1,4 @@
-"""From RUN on the command line to a run that can be read: an id, a folder, a bundle, or the newest."""
+"""From RUN on the command line to a run: an id, a folder, a bundle, a tarball of Sonobuoy, or the newest."""
 
 from __future__ import annotations
 
@@ -22,19 +22,28 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
 
     A run without a record that can be read is told by its journal, as far as it came.
     """
-    from winready.engine import journal
-    from winready.report import folders, record
+    from winready.report import folders
 
     base = folders.report_folder(report_dir)
     if run is not None and Path(run).is_file():
-        return Path(run), _in_bundle(Path(run))
+        from winready.report.sonobuoy_archive import looks_like_one
+
+        return run_in_archive(Path(run)) if looks_like_one(Path(run)) else (Path(run), _in_bundle(Path(run)))
     try:
         folder = folders.find(base, run)
     except folders.RunNotFound as error:
         fail(str(error), "'winready history' lists the runs that there are" if run else "")
+    return folder, read_folder(folder)
+
+
+def read_folder(folder: Path) -> Record:
+    """The record of the run in a folder; without one that can be read, what its journal tells."""
+    from winready.engine import journal
+    from winready.report import record
+
     try:
         if (folder / record.NAME).exists():
-            return folder, record.read(folder)
+            return record.read(folder)
         state = "is in progress" if journal.in_progress(folder) else "was cut off"
         problem = f"run {folder.name} {state}; this is what its journal tells so far"
     except journal.Unreadable as error:
@@ -44,7 +53,33 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
     except journal.Unreadable as error:
         fail(problem.partition(";")[0], str(error))
     say(f"note: {problem}", err=True)
-    return folder, found
+    return found
+
+
+def run_in_archive(path: Path, plugin: str | None = None) -> tuple[Path, Record]:
+    """The run in a tarball of Sonobuoy; its folder is there until the command ends."""
+    folder = folder_in_archive(path, plugin)
+    return folder, read_folder(folder)
+
+
+def folder_in_archive(path: Path, plugin: str | None = None) -> Path:
+    """The files of a run in a tarball of Sonobuoy, in a folder that is there until the command ends."""
+    import tempfile
+
+    from winready.report.sonobuoy_archive import choose, read_archive
+    from winready.spec.archives import ArchiveError
+
+    try:
+        files = choose(read_archive(path), plugin)
+        # Only files that winready knows by name are written, and none where the tarball would have them.
+        folder = Path(click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="winready-")))
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+    except ArchiveError as error:
+        fail(f"{path} {error}", "'--plugin NAME' chooses one of them" if "several" in str(error) else "", code=2)
+    except OSError as error:
+        fail(f"the run in {path} cannot be unpacked: {error.strerror}")
+    return folder
 
 
 def _in_bundle(path: Path) -> Record:

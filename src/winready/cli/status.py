@@ -15,7 +15,9 @@ from winready.cli.runs import find_run, report_dir_option
 @report_dir_option
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 def status(run: str | None, report_dir: str | None, output: str) -> None:
-    """Print the verdict of the last run, or of RUN (an id, a folder or a bundle), with its exit code.
+    """Print the verdict of the last run, or of RUN, with its exit code.
+
+    RUN is an id, a folder, a bundle or a tarball of Sonobuoy.
 
     \b
     winready status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -12,6 +12,8 @@ from winready.cli.options import fail, print_document, say
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from winready.report.bundle.verifying import Checked
 
 MOST_BYTES = 256 << 20
 
@@ -28,10 +30,14 @@ def verify(bundle: str, key: str | None, output: str) -> None:
     \b
     winready verify shop-1.4.tar.gz
     winready verify shop-1.4.tar.gz --key shop.pub
+    winready verify 202611171201_sonobuoy_2f0c.tar.gz      a run in a tarball of Sonobuoy; never a certificate
     """
     from winready.report.bundle import verifying
+    from winready.report.sonobuoy_archive import looks_like_one
 
     path = Path(bundle)
+    if looks_like_one(path):
+        _verify_tarball(path, output, signed=key is not None)
     try:
         if path.exists() and not path.is_file():
             fail(f"{bundle} is no file", "name the bundle that 'winready certify' wrote")
@@ -56,9 +62,7 @@ def verify(bundle: str, key: str | None, output: str) -> None:
             product = claim.product
             say(f"{product.vendor}: {product.product_name} {product.product_version}")
             say(f"{claim.verdict}, Kubernetes {claim.kubernetes}, run {claim.run_id}")
-        for sign, lines in (("✓", checked.holds), ("✗", checked.broken), ("?", checked.cannot_tell)):
-            for line in lines:
-                say(f"{sign} {'cannot tell ' if sign == '?' else ''}{line}")
+        _tell(checked)
         if not checked.intact:
             click.echo("Refused")
         elif claim is not None and claim.draft:
@@ -68,6 +72,35 @@ def verify(bundle: str, key: str | None, output: str) -> None:
         else:
             click.echo("Intact")
     sys.exit(1 if not checked.intact or claim is None else 3 if claim.draft else 0)
+
+
+def _tell(checked: Checked) -> None:
+    for sign, lines in (("✓", checked.holds), ("✗", checked.broken), ("?", checked.cannot_tell)):
+        for line in lines:
+            say(f"{sign} {'cannot tell ' if sign == '?' else ''}{line}")
+
+
+def _verify_tarball(path: Path, output: str, *, signed: bool) -> NoReturn:
+    """A tarball of Sonobuoy holds a run and no certificate: it can be consistent, never more."""
+    from winready.cli.runs import folder_in_archive
+    from winready.engine import journal
+    from winready.report import record
+    from winready.report.bundle.verifying import verify_story
+
+    if signed:
+        fail(f"{path} is a tarball of Sonobuoy, which nobody signs", "leave --key out", code=1)
+    folder = folder_in_archive(path)
+    written = folder / record.NAME
+    story = (folder / journal.NAME).read_bytes() if (folder / journal.NAME).exists() else b""
+    checked, run = verify_story(story, written.read_bytes() if written.exists() else None)
+    if output != "text":
+        parts = {"holds": checked.holds, "broken": checked.broken, "cannot_tell": checked.cannot_tell}
+        print_document({"intact": not checked.broken, "certificate": None, **parts}, output)
+    else:
+        _tell(checked)
+        end = "Consistent, but no certificate: 'winready certify' makes one of a run that can carry it"
+        click.echo("Refused" if checked.broken else end)
+    sys.exit(1 if checked.broken or run is None else 3)
 
 
 def _key(path: str) -> Ed25519PublicKey:

@@ -1,1 +1,1 @@
-"""winready in the cluster itself: the objects of a Job or CronJob, and what a run tells the cluster about itself."""
+"""In the cluster: manifests, and what runs inside of pods."""

@@ -6,7 +6,6 @@ run makes has namespaces of its own.
 
 from __future__ import annotations
 
-import base64
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +40,7 @@ SETTLING_SECONDS = 60
 KEEP = 3
 SIZE = "1Gi"
 RUNS, INPUTS = "/runs", "/etc/winready"
-DOMAIN, CONFORMANCE = "domain.yaml", "conformance.tar.gz"
+DOMAIN, CONFORMANCE = "domain.yaml", "linux-conformance.xml"
 TERMINATION_LOG = "/dev/termination-log"
 POLICY_GROUP = "wgpolicyk8s.io"
 KINDS = {
@@ -81,12 +80,19 @@ class Deployment:
     metrics_port: int | None = None
     directory: ActiveDirectory | None = None
     directory_text: str = ""
-    conformance: bytes = b""
+    conformance: str = ""
+    """What is known of Linux conformance, as a JUnit document."""
 
     @property
     def labels(self) -> dict[str, str]:
         """Of everything that is deployed."""
         return {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": self.name}
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Files that the run is told to read."""
+        given = {DOMAIN: self.directory_text, CONFORMANCE: self.conformance}
+        return {name: text for name, text in given.items() if text}
 
     @property
     def summary(self) -> str:
@@ -175,13 +181,8 @@ def _storage(wanted: Deployment) -> list[Object]:
 
     # Empty on purpose: the run fills it, and may not make another one.
     found = [config_map(wanted.summary, {})]
-    inputs: Object = {}
-    if wanted.directory_text:
-        inputs["data"] = {DOMAIN: wanted.directory_text}
-    if wanted.conformance:
-        inputs["binaryData"] = {CONFORMANCE: base64.b64encode(wanted.conformance).decode()}
-    if inputs:
-        found.append(config_map(f"{wanted.name}-inputs", inputs))
+    if wanted.inputs:
+        found.append(config_map(f"{wanted.name}-inputs", {"data": wanted.inputs}))
     if wanted.volume:
         spec: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": wanted.size}}}
         if wanted.storage_class is not None:
@@ -229,7 +230,7 @@ def _pod_spec(wanted: Deployment) -> Object:
     volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}]
     claim = {"persistentVolumeClaim": {"claimName": f"{wanted.name}-runs"}} if wanted.volume else {"emptyDir": {}}
     volumes.append({"name": "runs", **claim})
-    if wanted.directory_text or wanted.conformance:
+    if wanted.inputs:
         volumes.append({"name": "inputs", "configMap": {"name": f"{wanted.name}-inputs"}})
     spec: Object = {
         "os": {"name": "linux"},
@@ -257,7 +258,7 @@ def _pod_spec(wanted: Deployment) -> Object:
 
 def _container(wanted: Deployment) -> Object:
     mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "runs", "mountPath": RUNS}]  # noqa: S108
-    if wanted.directory_text or wanted.conformance:
+    if wanted.inputs:
         mounts.append({"name": "inputs", "mountPath": INPUTS, "readOnly": True})
     container: Object = {
         "name": "winready",

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from winready.engine.outcomes import RequirementResult
-from winready.report import junit, record, words
+from winready.report import junit, record, sonobuoy, words
 from winready.report.html import page
 from winready.report.printable import printable
 from winready.report.record import Record
@@ -112,5 +112,6 @@ FORMATS: dict[str, Callable[[Record], str]] = {
     "json": lambda run: record.encode(run).decode(),
     "yaml": as_yaml,
     "markdown": as_markdown,
+    "sonobuoy": sonobuoy.render,
 }
 """Formats that are one text; ``prow`` is a folder (`winready.report.prow`)."""

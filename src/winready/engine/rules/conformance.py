@@ -6,26 +6,24 @@ XML that can name other files or grow without end.
 
 from __future__ import annotations
 
-import gzip
-import tarfile
 from pathlib import Path
-from typing import IO, BinaryIO
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 from winready.engine.outcomes import Judged
 from winready.engine.terms import Conformance
+from winready.spec.archives import ArchiveError, open_archive
 from winready.spec.conformance_tests import conformance_tests, digest
 from winready.spec.versions import Version
 
 MARK = "[Conformance]"
 MOST_BYTES = 64 * 2**20
-LARGEST_ARCHIVE = 2**30
-MOST_MEMBERS = 50_000
 MOST_TESTS = 5_000
 """No version of Kubernetes has a tenth of it."""
 LONGEST_NAME = 1_000
 """Kubernetes' own stay below half of it."""
 NAMED, LONGEST_SHOWN = 3, 200
+TOO_MUCH = f"holds more than {MOST_BYTES // 2**20} MiB of results"
 
 
 class ConformanceError(ValueError):
@@ -84,26 +82,7 @@ def _minor(version: str) -> int:
 
 def read_conformance(path: Path) -> Conformance:
     """Read a JUnit file or a Sonobuoy archive; raises `ConformanceError`."""
-    try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            documents = _archived(file) if packed else [_bounded(file, MOST_BYTES)]
-    except OSError as error:
-        raise ConformanceError(f"cannot be read: {error.strerror or error}") from None
-    except (tarfile.TarError, EOFError) as error:
-        raise ConformanceError(f"is no archive that can be read: {error}") from None
-    if not documents:
-        raise ConformanceError("holds no JUnit result of plugin e2e (plugins/e2e/results/**/junit*.xml)")
-    passed: set[str] = set()
-    failed: dict[str, None] = {}
-    for document in documents:
-        for name, outcome in _tests(document):
-            (passed.add if outcome else failed.setdefault)(name)
-    if not passed and not failed:
-        raise ConformanceError(f"names no test with {MARK} that was run")
-    if len(passed) + len(failed) > MOST_TESTS:
-        raise ConformanceError(f"names more than {MOST_TESTS} tests with {MARK}; no version of Kubernetes has so many")
+    passed, failed = _outcomes(path)
     ran = {digest(name): name for name in [*sorted(passed), *failed]}
     known = frozenset().union(*conformance_tests().values())
     # A test that was repeated until it passed has failed.
@@ -116,31 +95,56 @@ def read_conformance(path: Path) -> Conformance:
     )
 
 
-def _archived(file: BinaryIO) -> list[bytes]:
-    documents = []
-    room, size = MOST_BYTES, 0
-    with gzip.GzipFile(fileobj=file) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
-        for number, member in enumerate(archive):
-            size += member.size
-            if number >= MOST_MEMBERS or size > LARGEST_ARCHIVE:
-                raise ConformanceError("is larger than any archive of Sonobuoy")
-            parts = Path(member.name).parts
-            name = parts[-1] if parts else ""
-            inside = "plugins" in parts and "e2e" in parts[parts.index("plugins") :]
-            if not member.isfile() or not inside or not name.startswith("junit") or not name.endswith(".xml"):
-                continue
-            content = archive.extractfile(member)
-            if content is not None:
-                documents.append(_bounded(content, room))
-                room -= len(documents[-1])
+def shortened(path: Path) -> str:
+    """The same result as a JUnit document that is small enough to travel; raises `ConformanceError`."""
+    passed, failed = _outcomes(path)
+    lines = [f"<testcase name={quoteattr(name)}/>" for name in sorted(passed - set(failed))]
+    lines += [f"<testcase name={quoteattr(name)}><failure/></testcase>" for name in failed]
+    return "\n".join(["<testsuite>", *lines, "</testsuite>", ""])
+
+
+def _outcomes(path: Path) -> tuple[set[str], dict[str, None]]:
+    """The tests that passed and those that failed, if only once."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            documents = [] if packed else [file.read(MOST_BYTES + 1)]
+    except OSError as error:
+        raise ConformanceError(f"cannot be read: {error.strerror or error}") from None
+    if packed:
+        documents = _archived(path)
+    if sum(map(len, documents)) > MOST_BYTES:
+        raise ConformanceError(TOO_MUCH)
+    if not documents:
+        raise ConformanceError("holds no JUnit result of plugin e2e (plugins/e2e/results/**/junit*.xml)")
+    passed: set[str] = set()
+    failed: dict[str, None] = {}
+    for document in documents:
+        for name, outcome in _tests(document):
+            (passed.add if outcome else failed.setdefault)(name)
+    if not passed and not failed:
+        raise ConformanceError(f"names no test with {MARK} that was run")
+    if len(passed) + len(failed) > MOST_TESTS:
+        raise ConformanceError(f"names more than {MOST_TESTS} tests with {MARK}; no version of Kubernetes has so many")
+    return passed, failed
+
+
+def _archived(path: Path) -> list[bytes]:
+    documents: list[bytes] = []
+    try:
+        with open_archive(path) as archive:
+            for name, member in archive:
+                folders, _, file = name.rpartition("/")
+                inside = f"/{folders}/".partition("/plugins/")[2].startswith("e2e/")
+                if member.isdir() or not inside or not (file.startswith("junit") and file.endswith(".xml")):
+                    continue
+                documents.append(archive.content(name, member, MOST_BYTES))
+                if sum(map(len, documents)) > MOST_BYTES:
+                    raise ConformanceError(TOO_MUCH)
+    except ArchiveError as error:
+        raise ConformanceError(str(error)) from None
     return documents
-
-
-def _bounded(file: IO[bytes], most: int) -> bytes:
-    data = file.read(most + 1)
-    if len(data) > most:
-        raise ConformanceError(f"holds more than {MOST_BYTES // 2**20} MiB of results")
-    return data
 
 
 def _tests(document: bytes) -> list[tuple[str, bool]]:

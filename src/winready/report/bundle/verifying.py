@@ -53,6 +53,26 @@ def verify(data: bytes, key: Ed25519PublicKey | None = None) -> Checked:
     return checked
 
 
+def verify_story(story: bytes, written: bytes | None) -> tuple[Checked, Record | None]:
+    """Check a run that nobody vouches for: whether its journal, its verdict and its record fit each other."""
+    checked = Checked()
+    try:
+        happened = _story(story)
+        run = record.from_events(happened)
+        _recompute(load_standard(), happened, run, checked)
+        if written is not None and record.encode(run) != written and _older(record.encode(run), written) != written:
+            raise BundleError(f"{record.NAME} does not follow from the journal")
+        checked.holds.append(f"{record.NAME} follows from the journal" if written else "the journal is whole")
+    except (BundleError, JournalError) as error:
+        checked.broken.append(str(error))
+        return checked, None
+    checked.cannot_tell += [
+        "whether anything was changed since: nothing vouches for the bytes of a tarball",
+        "whether the run happened as the journal tells: whoever has a cluster can run it again",
+    ]
+    return checked, run
+
+
 def read_run(data: bytes) -> Record:
     """The run in a bundle, for comparing; raises `BundleError` unless it is intact."""
     checked = verify(data)
@@ -74,6 +94,25 @@ def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | N
     specification = _specification(files[making.SPECIFICATION])
     story = _story(files[journal.NAME])
     run = record.from_events(story)
+    rules = _recompute(specification, story, run, checked)
+    claim = _claim(files[making.CERTIFICATE])
+    standard = load_standard().digest
+    if run.spec.get("digest") == standard == specification.digest:
+        checked.holds.append(f"it follows version {run.spec.get('version')} of the standard, unmodified")
+    elif specification.digest != standard:
+        checked.cannot_tell.append("whether its specification was ever published: this winready has another one")
+    # Pages are compared with what this very winready would have made of the journal.
+    ours = run.tool == f"winready {__version__}" and rules > 0
+    _claims(files, checked, run, specification, claim, ours=ours)
+    checked.certificate = claim
+    checked.cannot_tell += [
+        "whether the run happened as the journal tells: whoever has a cluster can run it again",
+        "whether the product is what its description says",
+    ]
+
+
+def _recompute(specification: Specification, story: list[events.AnyEvent], run: Record, checked: Checked) -> int:
+    """Rules and verdict follow from the journal; how many rules could be judged again."""
     recomputed = recompute(specification, story)
     verdict = recomputed.verdict
     if str(verdict) != run.verdict_text or verdict.exit_code != run.exit_code:
@@ -83,20 +122,7 @@ def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | N
     checked.cannot_tell += recomputed.cannot_tell
     if recomputed.rules:
         checked.holds.append(f"by the facts in the journal, {recomputed.rules} rules have the outcomes that it tells")
-    claim = _claim(files[making.CERTIFICATE])
-    standard = load_standard().digest
-    if run.spec.get("digest") == standard == specification.digest:
-        checked.holds.append(f"it follows version {run.spec.get('version')} of the standard, unmodified")
-    elif specification.digest != standard:
-        checked.cannot_tell.append("whether its specification was ever published: this winready has another one")
-    # Pages are compared with what this very winready would have made of the journal.
-    ours = run.tool == f"winready {__version__}" and recomputed.rules > 0
-    _claims(files, checked, run, specification, claim, ours=ours)
-    checked.certificate = claim
-    checked.cannot_tell += [
-        "whether the run happened as the journal tells: whoever has a cluster can run it again",
-        "whether the product is what its description says",
-    ]
+    return recomputed.rules
 
 
 def _claims(
