@@ -1,4 +1,4 @@
-"""``run --publish``: what kubectl alone shows of a run, with the rights that ``winready deploy`` grants and no others."""
+"""``run --publish``: what kubectl alone shows of a run, with the rights of ``winready deploy`` and no others."""
 
 from __future__ import annotations
 
@@ -66,18 +66,12 @@ class Ground:
         words = job["spec"]["template"]["spec"]["containers"][0]["args"]
         places = {
             "/runs": str(self.folder / "runs"),
-            f"job={self.namespace}/$(WINREADY_JOB)": f"job={self.namespace}/{self.namespace}",
+            "job=$(WINREADY_NAMESPACE)/$(WINREADY_JOB)": f"job={self.namespace}/{self.namespace}",
             "termination-log=/dev/termination-log": f"termination-log={self.last_words}",
         }
         assert places.keys() <= set(words)
-        return [
-            *(places.get(word, word) for word in words),
-            "--kubeconfig",
-            str(self.own),
-            *more,
-            "--time-scale",
-            SPEED,
-        ]
+        filled = [places.get(word, word).replace("$(WINREADY_NAMESPACE)", self.namespace) for word in words]
+        return [*filled, "--kubeconfig", str(self.own), *more, "--time-scale", SPEED]
 
     def annotations(self) -> dict[str, str]:
         job = self.do(lambda client: client.get(JOBS, self.namespace, self.namespace))

@@ -23,6 +23,7 @@ from winready.cli.options import (
     selection_options,
 )
 from winready.cli.run_options import chosen_directory
+from winready.deploy.defaults import KEEP, NAME, SIZE, TIMEOUT
 from winready.engine import defaults
 
 if TYPE_CHECKING:
@@ -31,17 +32,16 @@ if TYPE_CHECKING:
     from winready.deploy.manifests import Deployment
 
 T = TypeVar("T")
-TIMEOUT, KEEP, SIZE = "2h", 3, "1Gi"
 MOST_BYTES = 900_000
 """Of a file that travels in a ConfigMap, which holds 1 MiB."""
 
 place_options = apply(
     click.option("--image", metavar="I", required=True, envvar="WINREADY_IMAGE",
                  help="The image of winready, as your cluster pulls it; also $WINREADY_IMAGE."),
-    click.option("--namespace", default="winready", show_default=True, metavar="N",
+    click.option("--namespace", default=NAME, show_default=True, metavar="N",
                  help="Namespace of the runner; made here, and held to Pod Security 'restricted'."),
     click.option("--existing-namespace", is_flag=True, help="The namespace is there; leave it as it is."),
-    click.option("--name", default="winready", show_default=True, help="Name of the Job, its account and its roles."),
+    click.option("--name", default=NAME, show_default=True, help="Name of the Job, its account and its roles."),
     click.option("--image-pull-secret", "pull_secrets", multiple=True, metavar="NAME",
                  help="Secret of that namespace to pull the image with."),
     click.option("--runner-node-selector", multiple=True, metavar="K=V",

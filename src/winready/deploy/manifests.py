@@ -26,19 +26,16 @@ from winready.cluster.resources import (
 )
 from winready.cluster.rights import RBAC
 from winready.cluster.rights import manifest as run_rights
+from winready.deploy.defaults import KEEP, NAME, SIZE
 from winready.engine.defaults import CLEANUP_SECONDS
 
-NAME = "winready"
 MANAGER = "winready-deploy"
 USER = 65532
 """The user of the image, who owns nothing."""
-TIMEOUT = "2h"
 STARTING_SECONDS = 600
 """To find a node, pull the image and mount the volume."""
 SETTLING_SECONDS = 60
 """To write the report and to tell the verdict, after cleanup."""
-KEEP = 3
-SIZE = "1Gi"
 RUNS, INPUTS = "/runs", "/etc/winready"
 DOMAIN, CONFORMANCE = "domain.yaml", "linux-conformance.xml"
 TERMINATION_LOG = "/dev/termination-log"
@@ -266,10 +263,8 @@ def _container(wanted: Deployment) -> Object:
         "args": _arguments(wanted),
         "env": [
             {"name": "HOME", "value": "/tmp"},  # noqa: S108
-            {
-                "name": "WINREADY_JOB",
-                "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
-            },
+            _from_pod("WINREADY_NAMESPACE", "metadata.namespace"),
+            _from_pod("WINREADY_JOB", "metadata.labels['batch.kubernetes.io/job-name']"),
         ],
         "resources": {name: dict(amounts) for name, amounts in RESOURCES.items()},
         "securityContext": {
@@ -286,12 +281,16 @@ def _container(wanted: Deployment) -> Object:
     return container
 
 
+def _from_pod(name: str, path: str) -> Object:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
 def _arguments(wanted: Deployment) -> list[str]:
-    """The command line of the run; Kubernetes puts the name of the Job in."""
+    """The command line of the run; Kubernetes puts in where it is, so that nobody has to change it in two places."""
     told = [
-        f"job={wanted.namespace}/$(WINREADY_JOB)",
-        f"configmap={wanted.namespace}/{wanted.summary}",
-        f"policy-report={wanted.namespace}/{wanted.name}",
+        "job=$(WINREADY_NAMESPACE)/$(WINREADY_JOB)",
+        f"configmap=$(WINREADY_NAMESPACE)/{wanted.summary}",
+        f"policy-report=$(WINREADY_NAMESPACE)/{wanted.name}",
         f"termination-log={TERMINATION_LOG}",
     ]
     words = ["run", "--report-dir", RUNS, *(word for place in told for word in ("--publish", place))]
