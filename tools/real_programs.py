@@ -68,7 +68,7 @@ OTHER_MODULES = {
         variable="github.com/vmware-tanzu/sonobuoy/pkg/buildinfo.Version",
     ),
     "helm": Module("helm.sh/helm/v3", "v3.22.0", "/cmd/helm", variable="helm.sh/helm/v3/internal/version.version"),
-    "kustomize": Module("sigs.k8s.io/kustomize/kustomize/v5", "v5.8.3"),
+    "kustomize": Module("sigs.k8s.io/kustomize/kustomize/v5", "v5.8.1"),
     "host-local.exe": Module("github.com/containernetworking/plugins", "v1.8.0", "/plugins/ipam/host-local"),
 }
 MODULE_FILES = {  # file: module, pinned version, path in the module

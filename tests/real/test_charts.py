@@ -25,7 +25,7 @@ allowed_share: \\10.250.0.254\webapp
 denied_share: \\10.250.0.254\finance
 """
 BOUND = DOMAIN.replace('denied_credential_spec: "other"\n', "cluster_role: gmsa-users\n")
-CONFORMANCE = '<testsuite>\n<testcase name="[sig-apps] &quot;x&quot; $y [Conformance]"/>\n</testsuite>\n'
+CONFORMANCE = '<testsuite>\n<testcase name="[sig-apps] x &lt; $y [Conformance]"/>\n</testsuite>\n'
 Objects = dict[tuple[str, str, str], Any]
 
 
