@@ -16,7 +16,7 @@ WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 
 .PHONY: help demo test test-browser test-real test-control-plane test-older test-upstream test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
-.PHONY: build-control-plane build-older build-e2e fidelity prove bench release release-check lint format lock clean
+.PHONY: build-charts test-charts build-control-plane build-older build-e2e fidelity prove bench release release-check lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -73,12 +73,15 @@ test-browser: $(VENV)/.dev
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
 
 # Building takes most of an hour once; each part can be built and tested by itself.
-test-real: test-browser test-control-plane test-older test-upstream
+test-real: test-browser test-control-plane test-older test-upstream test-charts
 	@if $(PROGRAMS) $(KUBERNETES) gmsa-webhook >/dev/null; then $(MAKE) test-gmsa test-gmsa-older; \
 	  else echo "not run: test-gmsa, test-gmsa-older"; fi
 
 build-control-plane:
 	@$(PROGRAMS) $(KUBERNETES) $(CONTROL_PLANE) agnhost >/dev/null
+
+build-charts:
+	@$(PROGRAMS) $(KUBERNETES) helm kustomize >/dev/null
 
 build-older:
 	@$(PROGRAMS) $(OLDER) $(CONTROL_PLANE) >/dev/null
@@ -87,7 +90,11 @@ build-e2e:
 	@$(PROGRAMS) $(KUBERNETES) e2e.test >/dev/null
 
 test-control-plane: $(VENV)/.dev build-control-plane
-	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa"
+	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not charts"
+
+# The Helm chart and the kustomize base, rendered by the real programs.
+test-charts: $(VENV)/.dev build-charts
+	@$(REAL) -m charts
 
 test-older: $(VENV)/.dev build-control-plane build-older
 	@$(REAL) -m "older and not gmsa"

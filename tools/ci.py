@@ -89,6 +89,15 @@ STAGES = (
     Stage("release", ("make", "release-check"), budget=5 * MINUTE, warm=10, cold=60, needs=(ROOT / ".git",)),
     Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=60, cold=180),
     Stage(
+        "build charts",
+        ("make", "build-charts"),
+        budget=12 * MINUTE,
+        warm=1,
+        cold=180,
+        builds=programs(NEWEST, "helm", "kustomize"),
+    ),
+    Stage("charts", ("make", "test-charts"), budget=4 * MINUTE, warm=15, cold=15, needs=("build charts",)),
+    Stage(
         f"build control plane {NEWEST}",
         ("make", "build-control-plane"),
         budget=30 * MINUTE,

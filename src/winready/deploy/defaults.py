@@ -1,4 +1,4 @@
-"""What holds for a deployment unless an operator says otherwise; written here once, also for the command line's help."""
+"""What holds for a deployment unless an operator says otherwise; written here once, as for the engine."""
 
 from __future__ import annotations
 
