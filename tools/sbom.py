@@ -82,19 +82,36 @@ def licences(package: importlib.metadata.Distribution | None) -> list[dict[str, 
     return [{"license": {"name": name}} for name in named or approved]
 
 
-def make(root: Path, version: str, wheel_hash: str, epoch: int) -> dict[str, Any]:
-    """The document for a release of the sources in ``root``."""
-    locked = read_lock((root / "locks" / "run.txt").read_text())
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    here = {name: installed(package) for name, package in locked.items()}
-    required = {name: names((found.requires if found else None) or []) & set(locked) for name, found in here.items()}
-    direct = names(project["dependencies"])
-    if strange := direct - set(locked):
+def _reached(direct: set[str], required: dict[str, set[str]]) -> set[str]:
+    """What runs need, directly and through others."""
+    if strange := direct - set(required):
         raise SbomError(f"locks/run.txt does not have {', '.join(sorted(strange))}; run make lock")
     reached, waiting = set[str](), set(direct)
     while waiting:
         reached |= waiting
         waiting = set().union(*(required[name] for name in waiting)) - reached
+    return reached
+
+
+def _required(locked: dict[str, Locked]) -> dict[str, set[str]]:
+    here = {name: installed(package) for name, package in locked.items()}
+    return {name: names((found.requires if found else None) or []) & set(locked) for name, found in here.items()}
+
+
+def needed(root: Path) -> set[str]:
+    """The locked packages that a run needs, by name; building needs more."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    return _reached(names(project["dependencies"]), _required(read_lock((root / "locks" / "run.txt").read_text())))
+
+
+def make(root: Path, version: str, wheel_hash: str, epoch: int) -> dict[str, Any]:
+    """The document for a release of the sources in ``root``."""
+    locked = read_lock((root / "locks" / "run.txt").read_text())
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    here = {name: installed(package) for name, package in locked.items()}
+    required = _required(locked)
+    direct = names(project["dependencies"])
+    reached = _reached(direct, required)
     own = Locked(project["name"], version, (wheel_hash,))
     links = {own.purl: direct, **{locked[name].purl: needs for name, needs in required.items()}}
     return {

@@ -12,6 +12,8 @@ from winready_sandbox.versions import DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR,
 
 MOST_NODES = 200
 """As many as the simulated addresses leave room for."""
+HOST_NUMBER = 253
+"""Of the host node among the simulated addresses, beyond those of all others."""
 _LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
@@ -83,6 +85,10 @@ class Plan:
     """Of every Windows node, in GiB."""
     pull_seconds: float = 0.0
     """The least that a pull of an image takes on Windows nodes that do not have it yet."""
+    host_node: bool = False
+    """Whether one more Linux node runs images as real, confined processes."""
+    host_images: tuple[str, ...] = ()
+    """Its images, each ``NAME=FOLDER``."""
 
     def __post_init__(self) -> None:
         for label, count in (("--linux", self.linux), ("--windows", self.windows)):
@@ -108,6 +114,8 @@ class Plan:
             )
         if not re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", self.cluster_domain):
             raise PlanError(f"--cluster-domain {self.cluster_domain!r}: not a domain; write one such as k8s.example")
+        if self.host_images and not self.host_node:
+            raise PlanError("--host-image names what a host node runs; write --host-node as well")
         self.minor  # noqa: B018  reading it checks the version
 
     @property
@@ -149,7 +157,13 @@ class Plan:
         ]
         return [*linux, *windows]
 
+    @property
+    def host(self) -> NodePlan | None:
+        """The node that runs real processes, if one is wanted; it has addresses that no other node can have."""
+        return NodePlan("host-1", "linux", HOST_NUMBER) if self.host_node else None
+
     @classmethod
     def read(cls, values: dict[str, Any]) -> Plan:
         """The plan in a decoded JSON document, as ``up --detach`` hands it over."""
-        return cls(**{**values, "faults": tuple(values.get("faults", ()))})
+        lists = {name: tuple(values.get(name, ())) for name in ("faults", "host_images")}
+        return cls(**{**values, **lists})

@@ -93,6 +93,11 @@ class Place:
         return self.folder / "control-plane"
 
     @property
+    def host(self) -> Path:
+        """What a host node runs and what its pods write."""
+        return self.folder / "host"
+
+    @property
     def failure(self) -> Path:
         """Why a detached sandbox ended by itself, for the next command that asks."""
         return self.folder / "failure"
@@ -129,7 +134,8 @@ class Place:
         with self._locked():
             for left in (self.kubeconfig, self.channel, self.document, self.failure):
                 left.unlink(missing_ok=True)
-            shutil.rmtree(self.control_plane, ignore_errors=True)
+            for folder in (self.control_plane, self.host):
+                shutil.rmtree(folder, ignore_errors=True)
             try:
                 yield
             finally:

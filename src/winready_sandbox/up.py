@@ -8,7 +8,7 @@ import functools
 import os
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from winready_sandbox import addons, directory, provisioner
 from winready_sandbox.api.identity import ADMIN, MASTERS
@@ -16,7 +16,7 @@ from winready_sandbox.apiclient import Access, ApiClient, ApiFailure, ApiUnreach
 from winready_sandbox.channel import CommandChannel, CommandError
 from winready_sandbox.clock import Clock
 from winready_sandbox.control_plane.embedded import EmbeddedControlPlane
-from winready_sandbox.control_plane.protocol import HOST, SANDBOX, ControlPlane
+from winready_sandbox.control_plane.protocol import HOST, SANDBOX, SERVICE_IP, ControlPlane
 from winready_sandbox.control_plane.real.assembly import RealControlPlane
 from winready_sandbox.egress import Egress, NoRoute
 from winready_sandbox.faults.breaker import Breaker, Broken, CannotBreak
@@ -32,10 +32,13 @@ from winready_sandbox.network.watch import follow
 from winready_sandbox.nodes.configuration import Settings
 from winready_sandbox.nodes.fleet import Fleet
 from winready_sandbox.pki import Authority, server_context
-from winready_sandbox.plan import Plan
+from winready_sandbox.plan import NodePlan, Plan
 from winready_sandbox.state import Place, StateError
 from winready_sandbox.streams import Connection
 from winready_sandbox.versions import release
+
+if TYPE_CHECKING:
+    from winready_sandbox.host.node import HostNode
 
 SETTLE_SECONDS = 300.0
 FILE_SERVER_ADDRESS = "10.250.0.254"
@@ -94,6 +97,8 @@ class Sandbox:
         )
         self._transport: Transport | None = None
         self._fleet: Fleet | None = None
+        self.host: HostNode | None = None
+        """The node that runs real processes, if there is one."""
         self._network: asyncio.Task[None] | None = None
         self._storage: asyncio.Task[None] | None = None
 
@@ -134,9 +139,11 @@ class Sandbox:
     async def wait(self) -> None:
         """Until somebody asks to stop; a part that fails ends the sandbox with its error."""
         asked = asyncio.create_task(self.stopping.wait())
-        parts = [task for task in (self.control_plane.work, self._network, self._storage) if task is not None]
+        lost = self.host.ground.lost if self.host is not None else None
+        wanted = (self.control_plane.work, self._network, self._storage, lost)
+        parts: list[asyncio.Future[Any]] = [asked, *(part for part in wanted if part is not None)]
         try:
-            done, _ = await asyncio.wait([asked, *parts], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
@@ -166,6 +173,8 @@ class Sandbox:
         self._join_network()
         self._network = asyncio.create_task(follow(self.fabric.view, self._api), name="network")
         await self._start_nodes(self._transport)
+        if self.plan.host is not None:
+            await self._start_host(self._transport, self.plan.host)
         await provisioner.install(self._api)
         if self.plan.hyper_v:
             await addons.offer_isolation(self._api)
@@ -195,6 +204,8 @@ class Sandbox:
 
         async def dial(ip: str, port: int) -> Connection:
             try:
+                if self.host is not None and self.host.has(ip):
+                    return await self.host.connect(ip, port, timeout=DIAL_TIMEOUT)
                 return await endpoint.connect(ip, port, timeout=DIAL_TIMEOUT)
             except Refused:
                 raise NoRoute(f"dial tcp {ip}:{port}: connect: connection refused") from None
@@ -249,8 +260,28 @@ class Sandbox:
         await self._fleet.start()
         await self._fleet.registered()
 
+    async def _start_host(self, transport: Transport, plan: NodePlan) -> None:
+        """The one node that executes something; everything about it is in a package of its own."""
+        from winready_sandbox.host.assembly import host_node
+
+        self.host = await host_node(
+            plan,
+            images=self.plan.host_images,
+            folder=self.place.host,
+            client=ApiClient(transport, token=self.control_plane.node_token(plan.name), agent=f"kubelet/{plan.name}"),
+            version=self.control_plane.version,
+            fabric=self.fabric,
+            egress=self.egress,
+            tls=server_context(self.authority.server("kubelet", [HOST, *plan.addresses]), self.authority.certificate),
+            service_address=SERVICE_IP,
+            api_port=self.control_plane.port,
+            clock=self.clock,
+        )
+
     async def _close(self) -> None:
         await self.channel.stop()
+        if self.host is not None:
+            await self.host.stop()
         if self._fleet is not None:
             await self._fleet.stop()
         for task in (self._network, self._storage):

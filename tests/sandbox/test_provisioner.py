@@ -69,17 +69,18 @@ async def test_a_claim_gets_a_volume_that_all_nodes_share_and_that_goes_with_it(
     await until(lambda: phases() == {"Running"})
     claim = client.get("persistentvolumeclaims", "data", "default")
     assert (claim["status"]["phase"], claim["spec"]["storageClassName"]) == ("Bound", "smb")
-    containers = {
+    instances = {
         os: next(iter(worker.runs.values())).instance
         for os in ("linux", "windows")
         for worker in cluster.fleet.kubelets[f"{os}-1"].workers.values()
         if worker.pod["metadata"]["name"] == f"on-{os}"
     }
+    containers = {os: instance.metered for os, instance in instances.items() if instance is not None}
     linux, windows = containers["linux"], containers["windows"]
     assert linux is not None
     assert windows is not None
-    assert (await run(windows.container, "cmd", "/c", "echo hello>C:\\data\\File.txt")).code == 0
-    assert (await run(linux.container, "cat", "/data/File.txt")).out == "hello\r\n"
+    assert (await run(windows, "cmd", "/c", "echo hello>C:\\data\\File.txt")).code == 0
+    assert (await run(linux, "cat", "/data/File.txt")).out == "hello\r\n"
 
     volume = claim["spec"]["volumeName"]
     for os in ("linux", "windows"):

@@ -92,6 +92,18 @@ def sandbox() -> None:
     help="Run the real etcd, kube-apiserver, kube-controller-manager and kube-scheduler of this folder"
     "  [default: KUBEBUILDER_ASSETS, else the embedded control plane].",
 )
+@click.option(
+    "--host-node",
+    is_flag=True,
+    help="Add one Linux node that runs images as real, confined processes (needs Linux and bubblewrap).",
+)
+@click.option(
+    "--host-image",
+    "host_images",
+    multiple=True,
+    metavar="NAME=FOLDER",
+    help="An image of the host node: a root file system or an OCI image layout; repeatable.",
+)
 @click.option("--detach", is_flag=True, help="Return as soon as the sandbox is ready, and leave it running.")
 @output_option
 def up(
@@ -112,6 +124,8 @@ def up(
     active_directory: bool,
     faults: tuple[str, ...],
     control_plane: str,
+    host_node: bool,
+    host_images: tuple[str, ...],
     detach: bool,
     output: str,
 ) -> None:
@@ -123,6 +137,7 @@ def up(
     winready sandbox up --detach --windows 3 --windows-build 2025
     winready sandbox up --name old --kubernetes 1.29 --speed max
     winready sandbox up --control-plane ~/kubernetes/bin
+    winready sandbox up --host-node --host-image winready:1.0=build/image
     """
     from winready_sandbox import daemon
     from winready_sandbox.clock import parse_speed
@@ -148,6 +163,8 @@ def up(
             cluster_domain=cluster_domain,
             node_local_dns=node_local_dns,
             active_directory=active_directory,
+            host_node=host_node,
+            host_images=tuple(_resolved(text) for text in host_images),
         )
         if detach:
             _show(daemon.start(plan), output)
@@ -155,6 +172,12 @@ def up(
         daemon.run(plan, lambda document: _show(document, output, foreground=True))
     except (PlanError, StateError, ValueError) as error:
         _fail(str(error))
+
+
+def _resolved(image: str) -> str:
+    """The folder of ``NAME=FOLDER`` as a detached process finds it."""
+    name, equals, folder = image.partition("=")
+    return f"{name}={Path(folder).resolve()}" if equals and folder else image
 
 
 @sandbox.command()

@@ -23,6 +23,8 @@ ENGINE_MARKS = {"projectcalico.org/": "Calico", "node.antrea.io/": "Antrea"}
 UNKNOWN_ENGINE = "unknown"
 """How the description of an engine begins that may or may not be there."""
 SIMULATED = "sandbox.winready.io/simulated"
+HOST_NODE = "sandbox.winready.io/host"
+"""A sandbox's node of real processes: it runs few images, and services of the simulated network end before it."""
 """The label that nodes of a sandbox set themselves."""
 OS, WINDOWS_BUILD = "kubernetes.io/os", "node.kubernetes.io/windows-build"
 UNWELL = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -119,7 +121,7 @@ def read_node(raw: dict[str, Any]) -> Node:
         addresses=[a["address"] for a in status.get("addresses") or [] if a["type"] == "InternalIP"],
         taints=taints,
         labels=labels,
-        unusable=contradiction or _unusable(spec, status, taints),
+        unusable=contradiction or _beside(labels) or _unusable(spec, status, taints),
         contradiction=contradiction,
     )
 
@@ -133,6 +135,10 @@ def _contradiction(labels: dict[str, str], info: dict[str, str]) -> str:
     if kubelet == "linux" and image.lower().startswith("windows"):
         return f"its kubelet says linux and reports the system '{image}'"
     return ""
+
+
+def _beside(labels: dict[str, str]) -> str:
+    return "it is the host node of a sandbox, beside the simulated network" if HOST_NODE in labels else ""
 
 
 def _unusable(spec: dict[str, Any], status: dict[str, Any], taints: list[Taint]) -> str:

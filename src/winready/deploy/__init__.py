@@ -1,1 +1,1 @@
-"""In the cluster: manifests, and what runs inside of pods."""
+"""In the cluster: the image, manifests, and what runs inside of pods."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from winready_sandbox.clock import Clock
-from winready_sandbox.machine.container import Container
 from winready_sandbox.machine.errors import ExecError
-from winready_sandbox.network.endpoint import Endpoint, NetworkError, Refused, TimedOut
+from winready_sandbox.network.endpoint import NetworkError, Refused, TimedOut
+from winready_sandbox.nodes.contained import Contains, Dials
 from winready_sandbox.streams import Connection
 
 Object = dict[str, Any]
@@ -27,10 +27,10 @@ class Outcome:
 class Target:
     """The container that an action is about, as the node reaches it."""
 
-    container: Container
+    container: Contains
     spec: Object
     address: str
-    host: Endpoint
+    host: Dials
     clock: Clock
 
     def port(self, wanted: object) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from winready_sandbox.clock import utc_now
 from winready_sandbox.machine.container import Container
 from winready_sandbox.machine.errors import ExecError
 from winready_sandbox.machine.images import Image, InvalidReference, PullError
-from winready_sandbox.machine.process import Process
-from winready_sandbox.machine.tree import File
 from winready_sandbox.nodes import latency
 from winready_sandbox.nodes.actions import Target, perform
+from winready_sandbox.nodes.contained import Contains, Leaves, Runs
 from winready_sandbox.nodes.environment import ConfigError
 from winready_sandbox.nodes.logs import ContainerLog, LogPipe
 from winready_sandbox.nodes.probes import Kind, Probes
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from winready_sandbox.nodes.pods import PodWorker
 
 Object = dict[str, Any]
+Pulled = TypeVar("Pulled")
 _BACKOFF_FIRST, _BACKOFF_MAX = 10.0, 300.0
 _BACKOFF_RESET = 600.0
 _SYNC = 10.0
@@ -39,15 +40,20 @@ class StartFailed(Exception):
 class Instance:
     """One run of a container."""
 
-    container: Container
-    process: Process
+    container: Contains
+    process: Runs
     log: ContainerLog
     stdout: LogPipe
     stderr: LogPipe
     started_at: str
     begun: float
     id: str
-    message: File
+    message: Leaves
+
+    @property
+    def metered(self) -> Container | None:
+        """The container, where the node knows what it uses."""
+        return self.container if isinstance(self.container, Container) else None
 
 
 class ContainerRun:
@@ -139,8 +145,7 @@ class ContainerRun:
         return "init_container" if self.state.init else "container"
 
     async def _run_once(self) -> int:
-        image = await self._pull()
-        instance = await self._start(image)
+        instance = await self._make()
         if instance is None:
             return 128
         self.instance = instance
@@ -160,19 +165,23 @@ class ContainerRun:
         self._ended(instance, code)
         return code
 
+    async def _make(self) -> Instance | None:
+        """A container that runs; nothing if it could not be started."""
+        return await self._start(await self._pull(self._pull_once))
+
     def _target(self, instance: Instance) -> Target:
         worker = self.worker
         address = worker.facts.addresses[0] if worker.facts.addresses else ""
         return Target(instance.container, self.spec, address, worker.host_endpoint, worker.clock)
 
-    async def _pull(self) -> Image:
+    async def _pull(self, pull: Callable[[str], Awaitable[Pulled]]) -> Pulled:
         """The image, however long it takes to get it."""
         reference = str(self.spec["image"])
         delay = 0.0
         while True:
             self._count_start()
             try:
-                return await self._pull_once(reference)
+                return await pull(reference)
             except InvalidReference as error:
                 self._count_failure("InvalidImageName")
                 self._wait_state("InvalidImageName", f'Failed to apply default image tag "{reference}": {error}')

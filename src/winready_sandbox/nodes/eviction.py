@@ -74,9 +74,9 @@ class Evictions:
         words = f"The node was low on resource: memory. Threshold quantity: {of_bytes(threshold)}, "
         words += f"available: {of_bytes(available)}. "
         for run in worker.runs.values():
-            if run.instance is None:
+            if run.instance is None or (container := run.instance.metered) is None:
                 continue
-            used = run.instance.container.memory.working_set
+            used = container.memory.working_set
             asked = int(resources.requests(run.spec).get("memory", 0))
             if used > asked:
                 words += f"Container {run.name} was using {of_bytes(used)}, request is {of_bytes(asked)}, "

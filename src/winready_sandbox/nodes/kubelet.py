@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from winready_sandbox.apiclient import ApiClient, ApiFailure, ApiUnreachable, Conflict, NotFound
 from winready_sandbox.clock import Clock
 from winready_sandbox.machine.machine import Machine, PowerRequest
-from winready_sandbox.network.endpoint import Endpoint
+from winready_sandbox.network.endpoint import Endpoint, Listener
 from winready_sandbox.network.fabric import Fabric
 from winready_sandbox.nodes import latency, registration, shutdown
-from winready_sandbox.nodes.configuration import Settings
+from winready_sandbox.nodes.configuration import KUBELET_PORT, Settings
 from winready_sandbox.nodes.counters import StartCounters
 from winready_sandbox.nodes.defects import NodeDefects
 from winready_sandbox.nodes.events import Recorder
 from winready_sandbox.nodes.eviction import Evictions
 from winready_sandbox.nodes.heartbeat import Heartbeat
+from winready_sandbox.nodes.host_services import open_host_ports
 from winready_sandbox.nodes.pods import PodWorker
 from winready_sandbox.nodes.publisher import Publisher
 from winready_sandbox.nodes.pulls import ImageStore
@@ -43,6 +44,9 @@ _RETRY = 0.5
 
 class Kubelet:
     """One node."""
+
+    measures = True
+    """Whether it knows what its containers use of the machine."""
 
     def __init__(
         self,
@@ -187,17 +191,18 @@ class Kubelet:
             self.recorder.node("Rebooted", words, type="Warning")
         self._spawn(self._heartbeats.keep(self), "heartbeat")
         self._spawn(self._sync_pods(), "sync")
-        self._spawn(self.evictions.keep(), "eviction")
+        if self.measures:
+            self._spawn(self.evictions.keep(), "eviction")
         await self._watch_pods(skip_known=after_reboot and self.defects.kubelet.leaves_pods_down)
 
     async def _register(self) -> None:
         """Create the node, or bring an existing one of this name up to date."""
-        labels = registration.labels(self.machine, self.defects.kubelet) | dict(self.settings.labels)
+        labels = self.labels()
         spec: Object = {
             "taints": [{"key": key, "value": value, "effect": effect} for key, value, effect in self.settings.taints]
         }
         if self.settings.sets_pod_cidr:
-            cidrs = [str(pool.network) for pool in self.fabric.nodes[self.name].pools]
+            cidrs = self.pod_cidrs
             spec |= {"podCIDR": cidrs[0], "podCIDRs": cidrs} if cidrs else {}
         node: Object = {
             "kind": "Node",
@@ -216,6 +221,19 @@ class Kubelet:
             await self.client.patch("nodes", self.name, {"metadata": {"labels": labels}})
             await self._report()
         await self._heartbeats.renew(self)
+
+    def labels(self) -> dict[str, str]:
+        """What the node says that it is."""
+        return registration.labels(self.machine, self.defects.kubelet) | dict(self.settings.labels)
+
+    @property
+    def pod_cidrs(self) -> list[str]:
+        """The ranges of its pods' addresses."""
+        return [str(pool.network) for pool in self.fabric.nodes[self.name].pools]
+
+    def open_ports(self, real_port: int) -> list[Listener]:
+        """Let others of the simulated network find the node's own ports; the kubelet's is there on loopback."""
+        return open_host_ports(self.machine, self.fabric.host(self.name), (KUBELET_PORT, real_port))
 
     def status(self) -> Object:
         """The node's status as of now."""
@@ -274,13 +292,16 @@ class Kubelet:
 
     def _take(self, pod: Object) -> None:
         self._seen_pods += 1
-        worker = PodWorker(self, pod, ended=self._ended.pop(pod["metadata"]["uid"], None))
+        worker = self._new_worker(pod, self._ended.pop(pod["metadata"]["uid"], None))
         worker.lost = self.defects.kubelet.loses_pods and self._seen_pods % 3 == 0
         self.workers[worker.uid] = worker
         if pod["metadata"].get("deletionTimestamp"):
             worker.update(pod)
         else:
             worker.start()
+
+    def _new_worker(self, pod: Object, ended: Object | None) -> PodWorker:
+        return PodWorker(self, pod, ended=ended)
 
     def others(self, worker: PodWorker) -> Iterator[Object]:
         """The pods that take room beside this one."""

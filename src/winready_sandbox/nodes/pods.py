@@ -8,9 +8,9 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from winready_sandbox.machine.images import Image
-from winready_sandbox.network.endpoint import Endpoint
 from winready_sandbox.nodes import latency, status
 from winready_sandbox.nodes.admission import NODE_AFFINITY, NODE_SHUTDOWN, refusal
+from winready_sandbox.nodes.contained import Dials, Volumes
 from winready_sandbox.nodes.containers import ContainerRun
 from winready_sandbox.nodes.environment import service_variables
 from winready_sandbox.nodes.runtime import PodSandbox, PodSandboxError, Prepared
@@ -41,13 +41,13 @@ class PodWorker:
         self.pod = pod = _lean(pod)
         self.uid = str(pod["metadata"]["uid"])
         self.full_name = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}"
-        self.sandbox = PodSandbox(node, pod)
-        self.volumes = PodVolumes(pod, self._volume_surroundings())
+        self.sandbox = self._new_sandbox()
+        self.volumes = self._new_volumes()
         self.facts = PodFacts(pod, self._states("initContainers"), self._states("containers"))
         self.facts.host_addresses = node.addresses
         old = pod.get("status") or {}
         self.facts.started_at = old.get("startTime") or stamp()
-        self.runs = {state.name: ContainerRun(self, state) for state in self.facts.init + self.facts.main}
+        self.runs = {state.name: self._new_run(state) for state in self.facts.init + self.facts.main}
         self.reported: Object = dict(old)
         """The status as the API server has it from us."""
         self.pod = self.facts.pod = _without_own_status(pod)
@@ -58,9 +58,15 @@ class PodWorker:
         self._old_end = ended or (old if old.get("phase") in ("Succeeded", "Failed") else None)
         """How it ended in an earlier life of the node."""
 
-    def _volume_surroundings(self) -> Surroundings:
+    def _new_sandbox(self) -> PodSandbox:
+        return PodSandbox(self.node, self.pod)
+
+    def _new_run(self, state: ContainerState) -> ContainerRun:
+        return ContainerRun(self, state)
+
+    def _new_volumes(self) -> Volumes:
         namespace, node = self.pod["metadata"]["namespace"], self.node
-        return Surroundings(
+        around = Surroundings(
             node.client,
             node.clock,
             node.machine.files,
@@ -71,6 +77,7 @@ class PodWorker:
             node.folders,
             node.machine.pod_folders.setdefault(self.uid, {}),
         )
+        return PodVolumes(self.pod, around)
 
     def _states(self, kind: str) -> list[ContainerState]:
         """Fresh states, going on from what the API server remembers of an earlier life of the node."""
@@ -102,7 +109,7 @@ class PodWorker:
         return self.sandbox.host_process
 
     @property
-    def host_endpoint(self) -> Endpoint:
+    def host_endpoint(self) -> Dials:
         """The node's own network, from which the kubelet probes."""
         return self.node.host_endpoint
 
@@ -120,7 +127,8 @@ class PodWorker:
     @property
     def memory_in_use(self) -> int:
         """Working set of all its containers."""
-        return sum(run.instance.container.memory.working_set for run in self.runs.values() if run.instance is not None)
+        metered = [run.instance.metered for run in self.runs.values() if run.instance is not None]
+        return sum(container.memory.working_set for container in metered if container is not None)
 
     def changed(self) -> None:
         """The status is worth reporting."""
@@ -163,7 +171,7 @@ class PodWorker:
             if item["name"] not in self.runs and self.facts.sandbox:
                 state = ContainerState(item)
                 self.facts.ephemeral.append(state)
-                self.runs[state.name] = ContainerRun(self, state)
+                self.runs[state.name] = self._new_run(state)
                 self.runs[state.name].launch("Never")
         if pod["metadata"].get("deletionTimestamp"):
             grace = pod["metadata"].get("deletionGracePeriodSeconds")
@@ -290,6 +298,8 @@ class PodWorker:
         links = self.pod["spec"].get("enableServiceLinks", True)
         services = await self.node.references.services()
         base = service_variables(services, self.pod["metadata"]["namespace"], links=links is not False)
+        if not isinstance(self.volumes, PodVolumes):
+            raise TypeError("these volumes are no part of the model")
         return await self.sandbox.prepare(run.spec, image, self.volumes, base, again=run.state.restarts > 0)
 
     async def sync(self) -> None:
@@ -306,9 +316,7 @@ class PodWorker:
         self.changed()
         await asyncio.gather(*(run.stop(grace) for run in main))
         await self._stop_sidecars(grace)
-        if had_sandbox:
-            await self.clock.sleep(latency.draw(self.node.rng, latency.of(self.node.machine.os).teardown))
-        await self._torn_down()
+        await self._torn_down(had_sandbox)
         self.sandbox.remove()
         self.volumes.tear_down()
         self.facts.sandbox = False
@@ -325,8 +333,10 @@ class PodWorker:
         if self.pod["metadata"].get("deletionTimestamp"):
             await self.node.delete(self)
 
-    async def _torn_down(self) -> None:
+    async def _torn_down(self, had_sandbox: bool) -> None:
         """Wait for the machine to take down what ran the pod; a broken one never gets there."""
+        if had_sandbox:
+            await self.clock.sleep(latency.draw(self.node.rng, latency.of(self.node.machine.os).teardown))
         if self.node.machine.hangs_on_teardown():
             while self.node.machine.defects.teardowns_hang:
                 await self.clock.sleep(_RETRY[0])

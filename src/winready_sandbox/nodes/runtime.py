@@ -15,10 +15,12 @@ from winready_sandbox.machine.machine import HYPER_V_ISOLATION
 from winready_sandbox.machine.tree import File
 from winready_sandbox.machine.users import UnknownUser
 from winready_sandbox.network.addresses import NoAddressLeft
+from winready_sandbox.network.endpoint import NetworkError
 from winready_sandbox.network.resolver import DnsConfig
 from winready_sandbox.nodes import environment, latency, resources
 from winready_sandbox.nodes.environment import ConfigError
 from winready_sandbox.nodes.identity import credentials, is_first, named_user, windows_options
+from winready_sandbox.streams import Connection
 
 if TYPE_CHECKING:
     from winready_sandbox.network.pod_endpoint import NetworkEndpoint
@@ -315,6 +317,17 @@ class PodSandbox:
             lambda reference: self.resource(spec["name"], reference),
         )
 
+    @property
+    def addresses(self) -> list[str]:
+        """Of the pod, as far as it has a network."""
+        return list(self.endpoint.addresses) if self.endpoint else []
+
+    async def connect(self, port: int) -> Connection:
+        """A connection to a port of the pod, from inside; raises `NetworkError`."""
+        if self.endpoint is None:
+            raise NetworkError("failed to find sandbox in store: not found")
+        return await self.endpoint.connect("127.0.0.1", port, timeout=10)
+
     def relabel(self, metadata: Object) -> None:
         """The pod has other labels or annotations from now on."""
         self._pod = {**self._pod, "metadata": metadata}
@@ -324,7 +337,7 @@ class PodSandbox:
         return environment.field_value(
             self._pod,
             path,
-            addresses=list(self.endpoint.addresses) if self.endpoint else [],
+            addresses=self.addresses,
             host_addresses=self._node.addresses,
             node=self._node.machine.name,
         )

@@ -10,13 +10,12 @@ from aiohttp import web
 
 from winready_sandbox.egress import Egress
 from winready_sandbox.machine.errors import ExecError
-from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import Listener
 from winready_sandbox.nodes import configuration, latency, spdy, spdy_channels, streaming
 from winready_sandbox.nodes.configuration import KUBELET_PORT
-from winready_sandbox.nodes.host_services import open_host_ports
+from winready_sandbox.nodes.contained import Runs
 from winready_sandbox.nodes.logs import LogOptions, serve
-from winready_sandbox.streams import Connection, Pipe
+from winready_sandbox.streams import Pipe
 
 if TYPE_CHECKING:
     from winready_sandbox.nodes.containers import ContainerRun, Instance
@@ -52,7 +51,7 @@ class NodeServer:
         self._addresses = list(node.addresses)
         for address in self._addresses:
             self._egress.register(address, KUBELET_PORT, "127.0.0.1", real_port, self._runner.server)
-        self._listeners = open_host_ports(node.machine, node.fabric.host(node.name), (KUBELET_PORT, real_port))
+        self._listeners = node.open_ports(real_port)
 
     async def stop(self) -> None:
         """Close the port."""
@@ -127,7 +126,7 @@ class _Answers:
         container, argv = instance.container, request.query.getall("command", [])
         stdin, tty = _true(request, "input"), _true(request, "tty")
 
-        async def start() -> Process | str:
+        async def start() -> Runs | str:
             node = self.node
             if node.defects.runtime.exec_broken or self._stumbles(container.id, argv):
                 return "failed to exec in container: failed to create exec: context deadline exceeded"
@@ -178,14 +177,11 @@ class _Answers:
 
     async def _port_forward(self, request: web.Request) -> web.StreamResponse:
         worker = self._worker(request)
-        endpoint = worker.sandbox.endpoint
-        if endpoint is None:
+        if not worker.sandbox.addresses:
             raise web.HTTPInternalServerError(text="failed to find sandbox in store: not found")
         values = request.query.getall("port", []) or request.query.getall("ports", [])
         ports = [int(port) for value in values for port in value.split(",")]
-
-        async def connect(port: int) -> Connection:
-            return await endpoint.connect("127.0.0.1", port, timeout=10)
+        connect = worker.sandbox.connect
 
         if spdy_channels.wanted(request) or spdy.SUBPROTOCOL in request.headers.get("Sec-WebSocket-Protocol", ""):
             return await streaming.serve_tunnel(request, connect)
@@ -218,6 +214,8 @@ class _Answers:
         return response
 
     async def _summary(self, request: web.Request) -> web.Response:
+        if not self.node.measures:
+            raise web.HTTPNotFound(text="this node does not measure what its containers use")
         if self.node.defects.kubelet.stats_unavailable:
             return web.Response(status=500, text="Internal Error: failed to list pod stats: context deadline exceeded")
         return web.json_response(self.node.statistics.summary())
@@ -253,6 +251,8 @@ class _Answers:
         return web.Response(text=text + node.starts.text())
 
     async def _resource_metrics(self, request: web.Request) -> web.Response:
+        if not self.node.measures:
+            raise web.HTTPNotFound(text="this node does not measure what its containers use")
         return web.Response(text=self.node.statistics.metrics())
 
     async def _node_logs(self, request: web.Request) -> web.Response:

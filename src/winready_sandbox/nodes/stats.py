@@ -84,9 +84,8 @@ class Statistics:
         containers = []
         cpu = used = working = 0
         for run in worker.runs.values():
-            if run.instance is None:
+            if run.instance is None or (container := run.instance.metered) is None:
                 continue
-            container = run.instance.container
             containers.append(self._container(run.name, run.instance.started_at, container, now))
             cpu += container.cpu.core_nanoseconds()
             used += container.memory.used
@@ -153,10 +152,9 @@ class Statistics:
         for worker in node.workers.values():
             metadata = worker.pod["metadata"]
             for run in worker.runs.values():
-                if run.instance is None:
+                if run.instance is None or (container := run.instance.metered) is None:
                     continue
                 where = f'{{container="{run.name}",namespace="{metadata["namespace"]}",pod="{metadata["name"]}"}}'
-                container = run.instance.container
                 seconds = container.cpu.core_nanoseconds() / 1e9
                 lines.append(f"container_cpu_usage_seconds_total{where} {seconds:.6f}")
                 memory.append(f"container_memory_working_set_bytes{where} {container.memory.working_set}")

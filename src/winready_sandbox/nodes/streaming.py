@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 from aiohttp import WSMsgType, web
 
-from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import NetworkError
 from winready_sandbox.nodes import spdy, spdy_channels
 from winready_sandbox.nodes.actions import dial_words
+from winready_sandbox.nodes.contained import Runs
 from winready_sandbox.nodes.spdy_channels import RawConnection, SpdyChannels
 from winready_sandbox.streams import Connection, Pipe
 
@@ -122,7 +122,7 @@ async def _pump(channels: Channels | SpdyChannels, pipe: Pipe, channel: int) -> 
 
 
 async def serve_process(
-    request: web.Request, start: Callable[[], Awaitable[Process | str]], argv: list[str], *, stdin: bool, tty: bool
+    request: web.Request, start: Callable[[], Awaitable[Runs | str]], argv: list[str], *, stdin: bool, tty: bool
 ) -> web.StreamResponse:
     """Run a process for a client; ``start`` gives it, or the runtime's words for why there is none."""
     numbers = {_STDOUT, _RESIZE} if tty else {_STDOUT, _STDERR}

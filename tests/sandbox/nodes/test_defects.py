@@ -99,5 +99,7 @@ async def test_a_credential_spec_for_everybody(cluster: Cluster) -> None:
     after = cluster.worker(await cluster.ready("a")).runs["main"].instance
     assert before is not None
     assert after is not None
-    assert before.container.credential_spec is None
-    assert after.container.credential_spec is not None
+    assert before.metered is not None
+    assert before.metered.credential_spec is None
+    assert after.metered is not None
+    assert after.metered.credential_spec is not None

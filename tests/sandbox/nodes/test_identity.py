@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sandbox.nodes.small_cluster import IMAGE, Cluster, container_state, pod, waiting
+from winready_sandbox.machine.process import Process
 
 Object = dict[str, Any]
 
@@ -81,8 +82,9 @@ async def test_credential_specs_give_a_container_its_account(cluster: Cluster) -
     await cluster.run("a", node="win-1", **windows(gmsaCredentialSpec=json.dumps(credentials)))
     instance = cluster.worker(await cluster.ready("a")).runs["main"].instance
     assert instance is not None
-    assert instance.container.credential_spec is not None
-    assert instance.container.credential_spec.domain == "acme.com"
+    assert instance.metered is not None
+    assert instance.metered.credential_spec is not None
+    assert instance.metered.credential_spec.domain == "acme.com"
     assert await says(cluster, "a", "hostname") == "webapp01", "fact 1.2: a gMSA pod answers with the gMSA name"
     await cluster.run("broken", node="win-1", **windows(gmsaCredentialSpec="{}"))
     await cluster.event("broken", "Failed", "invalid GMSA credential spec")
@@ -100,12 +102,14 @@ async def test_host_process_pods_are_on_the_node_itself(cluster: Cluster) -> Non
     assert obj["status"]["podIP"] == "10.250.0.2", "fact 1.4: the node's address"
     instance = cluster.worker(obj).runs["main"].instance
     assert instance is not None
-    container = instance.container
+    container = instance.metered
+    assert container is not None
     assert container.hostname == "win-1"
     assert container.identity.name == "SYSTEM"
     assert container.files.exists("C:\\hpc\\agnhost"), "fact 1.4: image files are at C:\\hpc"
     container.files.write("C:\\made-by-hp", b"x")
     assert cluster.node("win-1").machine.files.exists("C:\\made-by-hp")
+    assert isinstance(instance.process, Process)
     assert instance.process.command_line.startswith("cmd /c "), "fact 1.4: commands are wrapped on containerd 1.7+"
 
 
@@ -124,7 +128,8 @@ async def test_broken_host_process_pods(cluster: Cluster) -> None:
     assert obj["status"]["podIP"].startswith("10.244.")
     instance = cluster.worker(obj).runs["main"].instance
     assert instance is not None
-    assert not instance.container.identity.administrator
+    assert instance.metered is not None
+    assert not instance.metered.identity.administrator
 
 
 async def test_lcow_and_the_wrong_image(cluster: Cluster) -> None:
@@ -133,7 +138,8 @@ async def test_lcow_and_the_wrong_image(cluster: Cluster) -> None:
     await cluster.run("a", node="win-1", os={"name": "windows"})
     instance = cluster.worker(await cluster.ready("a")).runs["main"].instance
     assert instance is not None
-    assert instance.container.os == "linux"
+    assert instance.metered is not None
+    assert instance.metered.os == "linux"
     runtime.linux_for_windows = False
     runtime.stale_tag = "2.56"
     await cluster.run("b", node="win-1")

@@ -46,7 +46,8 @@ async def test_a_client_that_leaves_ends_its_command(cluster: Cluster) -> None:
     uid = (await cluster.ready("a"))["metadata"]["uid"]
     instance = cluster.node("linux-1").workers[uid].runs["main"].instance
     assert instance is not None
-    container = instance.container
+    container = instance.metered
+    assert container is not None
     url = f"{cluster.url}/api/v1/namespaces/default/pods/a/exec?stdout=1&command=/agnhost&command=pause"
     headers = {"Authorization": f"Bearer {TOKEN}"}
     async with cluster.http.ws_connect(url, headers=headers, protocols=["v4.channel.k8s.io"]) as socket:

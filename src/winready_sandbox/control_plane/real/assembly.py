@@ -42,7 +42,7 @@ class RealControlPlane:
         self._components = Components(folder)
         self._programs: Programs | None = None
         self._tokens = {
-            secrets.token_urlsafe(24): user for user in (SANDBOX, *(_node(node.name) for node in plan.nodes))
+            secrets.token_urlsafe(24): user for user in (SANDBOX, *(_node(name) for name in _kubelets(plan)))
         }
         self.port = 0
         self.work: asyncio.Task[None] | None = None
@@ -200,6 +200,10 @@ class RealControlPlane:
     def _scheduler(self, files: Files) -> list[str]:
         config = files.kubeconfig("system:kube-scheduler", self.url, self._authority)
         return [f"--kubeconfig={config}", "--leader-elect=false", "--secure-port=0"]
+
+
+def _kubelets(plan: Plan) -> list[str]:
+    return [node.name for node in (*plan.nodes, plan.host) if node is not None]
 
 
 def _node(name: str) -> User:

@@ -18,13 +18,13 @@ from winready_sandbox.nodes.defects import VolumeDefects
 from winready_sandbox.nodes.environment import expand
 from winready_sandbox.nodes.volumes import content
 from winready_sandbox.nodes.volumes.arriving import arriving
-from winready_sandbox.nodes.volumes.content import Entry, Payload, VolumeError
+from winready_sandbox.nodes.volumes.content import Payload, VolumeError
 from winready_sandbox.nodes.volumes.host import host_node
 from winready_sandbox.nodes.volumes.shared import DRIVER, SharedFolders
+from winready_sandbox.nodes.volumes.sources import KEPT, payload
 from winready_sandbox.nodes.volumes.tokens import TokenSource
 
 Object = dict[str, Any]
-_KEPT_BY_KUBELET = ("secret", "configMap", "downwardAPI", "projected")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class PodVolumes:
         self._pod = pod
         for volume in pod["spec"].get("volumes") or []:
             node = self._nodes.get(volume["name"])
-            if not isinstance(node, Directory) or not any(kind in volume for kind in _KEPT_BY_KUBELET):
+            if not isinstance(node, Directory) or not any(kind in volume for kind in KEPT):
                 continue
             try:
                 await self._fill(volume, node, first=False)
@@ -90,7 +90,7 @@ class PodVolumes:
                 continue
 
     async def _make(self, volume: Object) -> Node:
-        if any(kind in volume for kind in _KEPT_BY_KUBELET):
+        if any(kind in volume for kind in KEPT):
             directory = Directory(0o777, fold=self._windows)
             await self._fill(volume, directory, first=True)
             return self._named(volume, directory) if self._around.defects.found_by_name else directory
@@ -158,32 +158,10 @@ class PodVolumes:
         return now - self._seen[name][1] < self._around.defects.update_delay
 
     async def _payload(self, volume: Object, *, renew: bool) -> Payload:
-        around = self._around
-        if source := volume.get("secret"):
-            mode = source.get("defaultMode", 0o644)
-            return content.object_entries("secrets", source, source["secretName"], mode, around.find)
-        if source := volume.get("configMap"):
-            mode = source.get("defaultMode", 0o644)
-            return content.object_entries("configmaps", source, source["name"], mode, around.find)
-        if source := volume.get("downwardAPI"):
-            return self._downward(source.get("items") or [], source.get("defaultMode", 0o644))
-        projected = volume["projected"]
-        mode = projected.get("defaultMode", 0o644)
-        payload: Payload = {}
-        for source in projected.get("sources") or []:
-            if part := source.get("secret"):
-                payload |= content.object_entries("secrets", part, part["name"], mode, around.find)
-            if part := source.get("configMap"):
-                payload |= content.object_entries("configmaps", part, part["name"], mode, around.find)
-            if part := source.get("downwardAPI"):
-                payload |= self._downward(part.get("items") or [], mode)
-            if part := source.get("serviceAccountToken"):
-                lifetime = int(part.get("expirationSeconds") or 3600)
-                token = await self._tokens.token(part.get("audience", ""), lifetime, renew=renew)
-                payload[part["path"]] = Entry(token.encode(), mode)
-            if "clusterTrustBundle" in source:
-                raise VolumeError("clusterTrustBundle projection is not supported in this cluster")
-        return payload
+        async def token(audience: str, lifetime: int) -> str:
+            return await self._tokens.token(audience, lifetime, renew=renew)
+
+        return await payload(volume, self._around.find, self._downward, token)
 
     def _downward(self, items: list[Object], mode: int) -> Payload:
         def resource(reference: Object) -> str:
@@ -200,7 +178,7 @@ class PodVolumes:
         place = self._place(spec)
         for mount in spec.get("volumeMounts") or []:
             node = self._nodes[mount["name"]]
-            kept = any(kind in kinds[mount["name"]] for kind in _KEPT_BY_KUBELET)
+            kept = any(kind in kinds[mount["name"]] for kind in KEPT)
             sub_path = mount.get("subPath") or expand(mount.get("subPathExpr") or "", env)
             if sub_path:
                 node = _inside(node, sub_path, windows=self._windows)
