@@ -9,6 +9,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "winready.jobSpec" -}}
 backoffLimit: 0
+podReplacementPolicy: Failed
 activeDeadlineSeconds: {{ add (mul (int .Values.timeoutMinutes) 60) 300 600 }}
 template:
   metadata:

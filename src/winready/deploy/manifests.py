@@ -215,6 +215,8 @@ def _job_spec(wanted: Deployment) -> Object:
     return {
         # A Fail is a result; to try again would only hide it.
         "backoffLimit": 0,
+        # Nor does another run begin while one that was told to end still cleans up.
+        "podReplacementPolicy": "Failed",
         "activeDeadlineSeconds": math.ceil(wanted.timeout + CLEANUP_SECONDS) + STARTING_SECONDS,
         "template": {
             "metadata": {"labels": dict(wanted.labels), "annotations": annotations},

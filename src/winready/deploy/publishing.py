@@ -207,13 +207,15 @@ class Publisher(Telling):
             self._waiting.pop(0)
 
     async def _annotate(self, job: Named) -> None:
-        values = {
+        values: dict[str, str | None] = {
             "run-id": self.record.run_id,
             "progress": telling.progress(self.record),
             "verdict": telling.verdict(self.record, finished=self.finished),
             "updated": _now(),
+            # Those of an earlier run of the same Job go.
+            "reasons": None,
         }
-        if self.finished:
+        if self.finished and self.record.verdict_reasons:
             reasons = [telling.line(text, telling.REASON) for text in self.record.verdict_reasons[:NAMED_REASONS]]
             values["reasons"] = telling.cut("; ".join(reasons), telling.ANNOTATION)
         patch = {"metadata": {"annotations": {f"{PREFIX}/{key}": value for key, value in values.items()}}}

@@ -71,9 +71,9 @@ def summary(record: Record, *, finished: bool) -> dict[str, str]:
         row = f"{MARKS[item.outcome]} {item.id:<48} {item.outcome}"
         text.append(row if item.outcome == "passed" else f"{row}  {line(item.reason, REASON)}")
     text += [
-        f"{MARKS[rule.outcome]} rule {rule.id:<43} {rule.outcome}  {line(rule.reason, REASON)}"
+        f"{MARKS[rule.outcome]} {rule.id:<48} {rule.outcome}  {line(rule.reason, REASON)}"
         for rule in record.rules
-        if rule.outcome != "passed"
+        if rule.gates == "run" and rule.outcome != "passed"
     ]
     text += [f"left behind: {line(left, REASON)}" for left in record.leftovers[:50]]
     return {
@@ -125,7 +125,7 @@ def result_event(result: RequirementResult) -> str:
     """A requirement that did not pass, in the words of an event."""
     words = f"{result.id} {result.outcome}: {result.reason}"
     if result.next_step:
-        words += f" Next step: {result.next_step}"
+        words = f"{words.rstrip('. ')}. Next step: {result.next_step}"
     return line(words, EVENT)
 
 
