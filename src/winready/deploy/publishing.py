@@ -25,7 +25,7 @@ from winready.engine import events
 from winready.engine.checking import own_failure
 from winready.report.printable import printable
 from winready.report.record import Record
-from winready.report.words import by_reason
+from winready.report.words import by_reason, count
 
 MANAGER = "winready-publishing"
 PREFIX = "winready.io"
@@ -136,7 +136,9 @@ class Publisher(Telling):
         """Note what is to be told; nothing here waits."""
         match event:
             case events.RunStarted():
-                self._note("ReadinessStarted", f"run {event.run_id} began, {len(event.requirements)} requirements")
+                self._note(
+                    "ReadinessStarted", f"run {event.run_id} began, {count(len(event.requirements), 'requirement')}"
+                )
             case events.RequirementFinished(result=result) if result.outcome == "failed":
                 self._note("RequirementFailed", telling.result_event(result))
             case events.RunFinished():
