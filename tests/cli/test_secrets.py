@@ -34,11 +34,11 @@ def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: st
     planted.write_text(yaml.safe_dump(config))
     asyncio.run(_label(kubeconfig, {"leak": JWT, "opaque": OPAQUE}))
     runs = tmp_path / "runs"
-    arguments = ("--requirement", "core.network.windows-to-linux-pod-ip", "--time-scale", "25")
+    arguments = ["--requirement", "core.network.windows-to-linux-pod-ip", "--time-scale", "25"]
     told = tmp_path / "told"
     told.mkdir()
-    arguments += ("--metrics-file", str(told / "a.prom"), "--publish", f"termination-log={told / 'last-words'}")
-    arguments += ("--publish", "configmap=default/told")
+    arguments += ["--metrics-file", str(told / "a.prom"), "--publish", f"termination-log={told / 'last-words'}"]
+    arguments += ["--publish", "configmap=default/told"]
     result = command_line("run", "--kubeconfig", str(planted), "--report-dir", str(runs), *arguments)
     asyncio.run(_label(kubeconfig, {"leak": None, "opaque": None}))
     assert result.returncode == 0, result.stdout + result.stderr
