@@ -14,15 +14,17 @@ REAL := $(APART) tests/real
 # Each machine is in namespaces of its own, so that two files can be tested at once.
 WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 
-.PHONY: help demo test test-browser test-real test-control-plane test-older test-upstream test-gmsa test-gmsa-older
+.PHONY: help demo test test-browser test-real test-control-plane test-older test-upstream test-upstream-older
+.PHONY: test-sonobuoy test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
-.PHONY: build-charts test-charts build-control-plane build-older build-e2e fidelity prove bench release release-check lint format lock clean
+.PHONY: build-charts test-charts build-control-plane build-older build-e2e build-sonobuoy fidelity prove bench release release-check lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       verify a simulated hybrid cluster, from start to verdict"
 	@echo "make test       lint and every fast test"
 	@echo "make test-real  tests against the real Kubernetes programs (needs Go the first time)"
+	@echo "make test-sonobuoy  the plugin, run by the real Sonobuoy (needs bubblewrap, and Go the first time)"
 	@echo "make test-windows  the scripts for Windows machines, run by the real PowerShell under wine (needs root and Go)"
 	@echo "make test-windows-programs  the same with the real kubeadm.exe, and a foreign judge for the checks"
 	@echo "make fidelity   Kubernetes' own e2e.test judges the simulated nodes; writes docs/sandbox-fidelity.md"
@@ -73,7 +75,7 @@ test-browser: $(VENV)/.dev
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
 
 # Building takes most of an hour once; each part can be built and tested by itself.
-test-real: test-browser test-control-plane test-older test-upstream test-charts
+test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy test-charts
 	@if $(PROGRAMS) $(KUBERNETES) gmsa-webhook >/dev/null; then $(MAKE) test-gmsa test-gmsa-older; \
 	  else echo "not run: test-gmsa, test-gmsa-older"; fi
 
@@ -86,21 +88,32 @@ build-charts:
 build-older:
 	@$(PROGRAMS) $(OLDER) $(CONTROL_PLANE) >/dev/null
 
+build-sonobuoy:
+	@$(PROGRAMS) $(KUBERNETES) sonobuoy >/dev/null
+
 build-e2e:
 	@$(PROGRAMS) $(KUBERNETES) e2e.test >/dev/null
 
 test-control-plane: $(VENV)/.dev build-control-plane
-	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not charts"
+	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not sonobuoy and not charts"
 
 # The Helm chart and the kustomize base, rendered by the real programs.
 test-charts: $(VENV)/.dev build-charts
 	@$(REAL) -m charts
 
 test-older: $(VENV)/.dev build-control-plane build-older
-	@$(REAL) -m "older and not gmsa"
+	@$(REAL) -m "older and not gmsa and not e2e"
 
 test-upstream: $(VENV)/.dev build-control-plane build-e2e
-	@$(REAL) -m e2e
+	@$(REAL) -m "e2e and not older"
+
+# Pods of the real e2e.test steered by a webhook, on an API server that has no policies for it.
+test-upstream-older: $(VENV)/.dev build-control-plane build-older build-e2e
+	@$(REAL) -m "e2e and older"
+
+# Sonobuoy's aggregator and our plugin run as confined processes; each case is one run of Sonobuoy.
+test-sonobuoy: $(VENV)/.dev build-control-plane build-sonobuoy
+	@$(REAL) -m sonobuoy
 
 # Its program is not built here; what is missing is named.
 test-gmsa: $(VENV)/.dev build-control-plane

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 LIMIT = 74 * MINUTE
 """The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
-AIM_COLD, AIM_WARM = 115 * MINUTE, 40 * MINUTE
+AIM_COLD, AIM_WARM = 120 * MINUTE, 40 * MINUTE
 """What the sums of the table stay below: with everything built it all runs, without it the last stages may not fit."""
 GRACE = 10
 """Seconds between asking a process to end and ending it."""
@@ -160,6 +160,30 @@ STAGES = (
         warm=180,
         cold=180,
         needs=(f"build control plane {NEWEST}", "build e2e.test"),
+    ),
+    Stage(
+        f"steering {OLDER}",
+        ("make", "test-upstream-older"),
+        budget=8 * MINUTE,
+        warm=60,
+        cold=60,
+        needs=(f"build control plane {NEWEST}", f"build control plane {OLDER}", "build e2e.test"),
+    ),
+    Stage(
+        "build sonobuoy",
+        ("make", "build-sonobuoy"),
+        budget=15 * MINUTE,
+        warm=1,
+        cold=90,
+        builds=programs(NEWEST, "sonobuoy"),
+    ),
+    Stage(
+        "sonobuoy",
+        ("make", "test-sonobuoy"),
+        budget=15 * MINUTE,
+        warm=180,
+        cold=180,
+        needs=(f"build control plane {NEWEST}", "build sonobuoy", Path("/usr/bin/bwrap")),
     ),
     Stage(
         "build windows ground",

@@ -12,7 +12,7 @@ import pytest
 from report import samples
 from report.tarballs import PLACE, member, of_run, tarball
 from winready.engine import journal
-from winready.report import record
+from winready.report import record, sonobuoy, sonobuoy_archive
 from winready.report.sonobuoy_archive import choose, looks_like_one, read_archive
 from winready.spec import archives
 from winready.spec.archives import ArchiveError
@@ -55,6 +55,16 @@ def test_without_a_run_the_words_of_sonobuoy_are_told(tmp_path: Path) -> None:
     assert "an error that cannot be read" in refused(broken)
 
 
+def test_without_a_run_the_words_of_the_plugin_are_told(tmp_path: Path) -> None:
+    tree = sonobuoy.render_trouble("unknown category 'x'", ["log"]).encode()
+    assert refused(tarball(tmp_path / "t.tar.gz", member(f"{PLACE}/sonobuoy_results.yaml", tree))).endswith(
+        f"holds no run of winready (plugins/*/results/*/{journal.NAME}); winready says: unknown category 'x'"
+    )
+    for junk in (b"[", b"a: &a [*a]", b"items: 7", b"items: [{items: []}]", b"\xff", b"items: [x]"):
+        path = tarball(tmp_path / "j.tar.gz", member(f"{PLACE}/sonobuoy_results.yaml", junk))
+        assert refused(path).endswith(f"{journal.NAME})")
+
+
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
@@ -77,7 +87,7 @@ def test_a_file_twice_is_refused(tmp_path: Path) -> None:
 
 def test_bombs_are_refused_before_they_cost_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 8 << 20)
-    monkeypatch.setattr("winready.report.sonobuoy_archive.LARGEST_FILE", 2 << 20)
+    monkeypatch.setitem(sonobuoy_archive.LARGEST, journal.NAME, 2 << 20)
     zeros = tarball(tmp_path / "z.tar.gz", member("podlogs/big.txt", b"\0" * (9 << 20)))
     assert zeros.stat().st_size < 100_000
     assert refused(zeros) == "holds more than 0 GiB"

@@ -18,6 +18,7 @@ from winready.cli.main import cli
 from winready.cluster.client import Client
 from winready.cluster.kubeconfig import find_target
 from winready.cluster.resources import NAMESPACES, NODES
+from winready.cluster.steering import bindings, policies
 from winready.spec.versions import Version
 from winready.upstream.binary import Binary, misfit
 
@@ -158,10 +159,28 @@ def test_a_focus_that_selects_nothing_is_blocked_and_says_3(run: Upstream, make_
     assert not (program.parent / "calls.jsonl").exists()
 
 
-def test_without_a_way_to_steer_tests_that_need_it_are_blocked(run: Upstream, make_e2e: MakeE2e) -> None:
-    document = run(make_e2e({}), *requirements("N8", "N13"))
+def test_without_a_way_to_steer_tests_that_need_it_are_blocked(
+    command_line: CommandLine, make_e2e: MakeE2e, tmp_path: Path
+) -> None:
+    older = command_line.sandbox("no-policies", "--kubernetes", "1.35")["kubeconfig"]
+    document = Upstream(command_line, older, tmp_path)(make_e2e({}, version="v1.35.0"), *requirements("N8", "N13"))
+    command_line("sandbox", "down", "--name", "no-policies")
     assert {item["outcome"] for item in document["requirements"]} == {"blocked"}
     assert "--steer-by-taint" in document["requirements"][0]["next_step"]
+    assert "winready steer serve" in document["requirements"][0]["next_step"]
+
+
+def test_pods_are_steered_by_a_policy_that_is_gone_with_the_run(
+    run: Upstream, make_e2e: MakeE2e, kubeconfig: str
+) -> None:
+    steered = {"end": "pass", "os": ""}
+    document = run(make_e2e({"endpointslice-ports": steered, "endpointslice-addresses": steered}), *requirements("N13"))
+    item = document["requirements"][0]
+    assert item["outcome"] == "passed", item
+    assert item["evidence"]["facts"]["upstream"]["steering"] == "policy"
+    assert {pod["os"] for pod in item["evidence"]["pods"]} == {"windows"}
+    assert ask(kubeconfig, policies("v1")) == []
+    assert ask(kubeconfig, bindings("v1")) == []
 
 
 def test_a_program_of_the_wrong_version_is_refused(run: Upstream, make_e2e: MakeE2e) -> None:

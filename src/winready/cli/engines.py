@@ -27,7 +27,7 @@ engine_options = apply(
     click.option("--provider", default=defaults.PROVIDER, show_default=True, metavar="P",
                  help="The provider that e2e.test is told."),
     click.option("--steer-by-taint", is_flag=True,
-                 help="Where pods cannot be steered otherwise, taint the Linux nodes for the time of upstream tests."),
+                 help="Taint the Linux nodes for the time of upstream tests, instead of steering single pods."),
     click.option("--shards", type=click.IntRange(1, 32),
                  help="Processes of e2e.test at the same time (default: four per Windows node, at most 8)."),
     click.option("--verbose", is_flag=True, help="Show what e2e.test says as it says it."),

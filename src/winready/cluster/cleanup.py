@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from winready.cluster import steering_webhook
 from winready.cluster.client import Client, Object
 from winready.cluster.errors import ClusterError
 from winready.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, Resource
@@ -28,7 +29,11 @@ async def clean_up(client: Client, *, run_id: str | None, patience: float, pause
     trouble: ClusterError | None = None
     while True:
         try:
-            left = [*await leftovers(client, run_id), *await _remove_once(client, labels)]
+            left = [
+                *await leftovers(client, run_id),
+                *await _webhooks(client, run_id),
+                *await _remove_once(client, labels),
+            ]
             trouble = None
             if not left:
                 return []
@@ -46,7 +51,12 @@ async def objects_of(client: Client, run_id: str | None) -> list[str]:
     """The objects of a run (``None``: of any run) that are there."""
     labels = RUN_LABEL if run_id is None else f"{RUN_LABEL}={run_id}"
     found = [_describe(resource, item) for resource in KINDS for item in await client.list(resource, labels=labels)]
-    return [*await leftovers(client, run_id, remove=False), *found]
+    return [*await leftovers(client, run_id, remove=False), *await _webhooks(client, run_id, remove=False), *found]
+
+
+async def _webhooks(client: Client, run_id: str | None, *, remove: bool = True) -> list[str]:
+    """Webhooks that steer pods: no run makes one, but 'winready steer' does, and may have been killed."""
+    return [] if run_id is not None else await steering_webhook.leftovers(client, remove=remove)
 
 
 async def _remove_once(client: Client, labels: str) -> list[str]:

@@ -14,7 +14,7 @@ from winready.report import sonobuoy
 
 EVERY_SECONDS = 1.0
 """Sonobuoy writes what it was told every five seconds, so more often is of no use."""
-LAST_SECONDS = 5.0
+LAST_SECONDS = 10.0
 LONGEST = 200
 MOST_FAILURES = 100
 """All of it ends up in an annotation, of which there are 256 KiB."""

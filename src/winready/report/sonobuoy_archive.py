@@ -7,14 +7,17 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
 from winready.engine import journal
-from winready.report import record
+from winready.report import record, sonobuoy
 from winready.spec.archives import ArchiveError, open_archive, shown
 
-LARGEST_FILE = 128 << 20
+LARGEST = {record.NAME: 128 << 20, journal.NAME: 128 << 20, sonobuoy.NAME: 16 << 20}
+"""What is read of a plugin's results, and how large it may be."""
 LARGEST_ERROR = 1 << 20
+LONGEST = 500
 _WANTED = re.compile(r"plugins/([a-z0-9][a-z0-9.-]{0,252})/(?:results/[^/]+/([^/]+)|errors/[^/]+/[^/]+\.json)")
-_KEPT = (record.NAME, journal.NAME)
 
 
 @dataclass
@@ -24,7 +27,7 @@ class Plugin:
     files: dict[str, bytes] = field(default_factory=dict)
     """``run.json`` and ``journal.jsonl``, if it was winready and came so far."""
     errors: list[str] = field(default_factory=list)
-    """What Sonobuoy itself says went wrong."""
+    """What Sonobuoy itself, or winready before its run, says went wrong."""
 
 
 def looks_like_one(path: Path) -> bool:
@@ -43,12 +46,14 @@ def read_archive(path: Path) -> dict[str, Plugin]:
     with open_archive(path) as archive:
         for name, member in archive:
             match = _WANTED.fullmatch(name)
-            if match is None or member.isdir() or match[2] not in (None, *_KEPT):
+            if match is None or member.isdir() or match[2] not in (None, *LARGEST):
                 continue
             plugin, file = plugins.setdefault(match[1], Plugin()), match[2]
-            data = archive.content(name, member, LARGEST_ERROR if file is None else LARGEST_FILE)
+            data = archive.content(name, member, LARGEST_ERROR if file is None else LARGEST[file])
             if file is None:
-                plugin.errors.append(_error(data))
+                plugin.errors.append(f"Sonobuoy says of {match[1]}: {_error(data)}")
+            elif file == sonobuoy.NAME:
+                plugin.errors += [f"{match[1]} says: {words}" for words in _without_run(data)]
             elif file in plugin.files:
                 raise ArchiveError(f"holds {shown(name)} twice, or results of several nodes")
             else:
@@ -65,11 +70,20 @@ def choose(plugins: dict[str, Plugin], name: str | None = None) -> dict[str, byt
     if chosen in runs:
         return plugins[chosen].files
     meant = {name: plugins.get(name, Plugin())} if name else plugins
-    errors = [f"{key}: {error}" for key, plugin in sorted(meant.items()) for error in plugin.errors]
-    why = f"; Sonobuoy says of {'; of '.join(errors)}" if errors else ""
+    why = "".join(f"; {error}" for _, plugin in sorted(meant.items()) for error in plugin.errors)
     there = f"; there are runs of {', '.join(runs)}" if runs else ""
     of = f"of a plugin {name!r}" if name else f"of winready (plugins/*/results/*/{journal.NAME})"
     raise ArchiveError(f"holds no run {of}{why}{there}")
+
+
+def _without_run(data: bytes) -> list[str]:
+    """What a plugin says that came to no run: the tree is one leaf then, named after what is wrong."""
+    try:
+        document = yaml.safe_load(data)
+        items = document["items"]
+        return [str(items[0]["name"])[:LONGEST]] if len(items) == 1 and "items" not in items[0] else []
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return []
 
 
 def _error(data: bytes) -> str:
@@ -78,4 +92,4 @@ def _error(data: bytes) -> str:
     except (ValueError, RecursionError):
         return "an error that cannot be read"
     text = document.get("error") if isinstance(document, dict) else None
-    return str(text if text is not None else document)[:500]
+    return str(text if text is not None else document)[:LONGEST]

@@ -274,6 +274,18 @@ def _webhooks(obj: Object) -> None:
             hook.setdefault("reinvocationPolicy", "Never")
 
 
+def _mutating_policy(obj: Object) -> None:
+    spec = field_map(obj, "spec")
+    spec.setdefault("failurePolicy", "Fail")
+    match = spec.get("matchConstraints")
+    if isinstance(match, dict):
+        match.setdefault("matchPolicy", "Equivalent")
+        match.setdefault("namespaceSelector", {})
+        match.setdefault("objectSelector", {})
+        for rule in children(match, "resourceRules"):
+            rule.setdefault("scope", "*")
+
+
 def _lease(obj: Object) -> None:
     field_map(obj, "spec")
 
@@ -310,6 +322,7 @@ _DEFAULTS: dict[tuple[str, str], Callable[[Object], None]] = {
     (_RBAC, "RoleBinding"): _role_binding,
     (_RBAC, "ClusterRoleBinding"): _role_binding,
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): _mutating_policy,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _webhooks,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _webhooks,
 }

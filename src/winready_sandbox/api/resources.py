@@ -261,6 +261,8 @@ def _cluster() -> Iterator[Resource]:
         subresources=(Subresource("approval"), STATUS),
     )
     for kind, since, paths in (
+        ("MutatingAdmissionPolicy", 36, ()),
+        ("MutatingAdmissionPolicyBinding", 36, ()),
         ("MutatingWebhookConfiguration", OLDEST_MINOR, ()),
         ("ValidatingAdmissionPolicy", 30, (STATUS,)),
         ("ValidatingAdmissionPolicyBinding", 30, ()),

@@ -246,3 +246,42 @@ def test_a_policy_denies_through_its_binding() -> None:
         "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'images' with binding 'everywhere' denied request: "
         "images come from registry.example.com only"
     )
+
+
+def policy(cluster: Cluster, expression: str, conditions: tuple[str, ...] = (), **more: Any) -> None:
+    spec = {
+        "matchConstraints": {"resourceRules": RULES, "namespaceSelector": {"matchLabels": {"steer": "yes"}}},
+        "matchConditions": [{"name": f"c{number}", "expression": text} for number, text in enumerate(conditions)],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+        "reinvocationPolicy": "Never",
+        **more,
+    }
+    cluster.api.create("mutatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    cluster.api.create("mutatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": {"policyName": "p"}})
+
+
+PATCH = '[JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"kubernetes.io/os": "windows"}}]'
+
+
+def test_a_mutating_policy_changes_pods_of_its_namespaces_alone() -> None:
+    cluster = Cluster({"steer": "yes"})
+    cluster.api.create("namespaces", {"metadata": {"name": "other"}})
+    cluster.api.create("serviceaccounts", {"metadata": {"name": "default"}}, "other")
+    policy(cluster, PATCH, ("!has(object.spec.nodeSelector)",))
+    assert cluster.pod("a")["spec"]["nodeSelector"] == {"kubernetes.io/os": "windows"}
+    assert cluster.pod("b", nodeSelector={"x": "y"})["spec"]["nodeSelector"] == {"x": "y"}
+    elsewhere = {"metadata": {"name": "c"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert "nodeSelector" not in cluster.api.create("pods", elsewhere, "other")["spec"]
+    cluster.api.delete("mutatingadmissionpolicybindings", "b")
+    assert "nodeSelector" not in cluster.pod("d")["spec"]
+
+
+@pytest.mark.parametrize("expression", ["size(object)", "[{'op': 'remove', 'path': '/nothing'}]", "'no patch'"])
+def test_a_policy_that_fails_refuses_unless_it_ignores_its_failures(expression: str) -> None:
+    strict = Cluster({"steer": "yes"})
+    policy(strict, expression)
+    error = strict.refuses("a")
+    assert "policy 'p' with binding 'b' denied request" in error.message
+    lenient = Cluster({"steer": "yes"})
+    policy(lenient, expression, failurePolicy="Ignore")
+    assert lenient.pod("a")["metadata"]["name"] == "a"

@@ -10,6 +10,7 @@ from typing import Literal
 from winready.cluster.client import Client
 from winready.cluster.inventory import Inventory
 from winready.cluster.steering import served_version
+from winready.cluster.steering_webhook import in_force
 from winready.engine import defaults
 from winready.engine.plan import Assignment
 from winready.spec.versions import Version
@@ -20,7 +21,7 @@ from winready.upstream.listing import Listing
 from winready.upstream.mapping import Mapping, load_mapping
 from winready.upstream.shards import Selected
 
-Steering = Literal["policy", "taint", ""]
+Steering = Literal["policy", "webhook", "taint", ""]
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class Prepared:
                     f"the upstream test {self.findings[steered[0]].found!r} lets the scheduler choose, and this API "
                     "server has no MutatingAdmissionPolicy to send its pods to Windows"
                 )
-                return Assignment(refused=reason, next_step="allow a taint on the Linux nodes with --steer-by-taint")
+                remedy = "put 'winready steer serve' into force, or allow a taint on the Linux nodes (--steer-by-taint)"
+                return Assignment(refused=reason, next_step=remedy)
             tests = [name for name in tests if name not in steered]
         expected = max((self.table.tests[name].expected_s for name in tests), default=0.0)
         return Assignment(
@@ -121,13 +123,16 @@ async def prepare(client: Client, options: UpstreamOptions, inventory: Inventory
         table = load_mapping()
     version = table.nearest_version(binary.version)
     served = await served_version(client)
+    steering: Steering = "taint" if options.steer_by_taint else "policy" if served else ""
+    if not steering and await in_force(client):
+        steering = "webhook"
     return Prepared(
         options=options,
         binary=binary,
         table=table,
         findings={finding.test: finding for finding in compare(table, listing, version)},
         version=version,
-        steering="policy" if served else "taint" if options.steer_by_taint else "",
+        steering=steering,
         policy_version=served or "",
         refusal=misfit(binary, cluster),
         complaints=complaints,

@@ -80,19 +80,26 @@ async def _steered(prepared: Prepared, names: list[str], world: World) -> AsyncI
         finally:
             await _surely(lambda: steering.remove_taints(client, run_id))
         return
+    if prepared.steering == "webhook":
+        await _in_effect(world, "webhook", "see whether 'winready steer serve' still runs, or use --steer-by-taint")
+        yield
+        return
     name = f"winready-{run_id}-steer"
     version = prepared.policy_version
     try:
         await steering.apply_policy(client, version, name, world.settings.labels(), [])
-        namespace = await steering.probe_namespace(client, world.settings)
-        if reason := await steering.wait_until_steered(client, namespace, seconds=STEER_SECONDS):
-            raise ClusterError(
-                f"the policy that sends pods to Windows nodes does not take effect: {reason}",
-                f"'kubectl get mutatingadmissionpolicy {name} -o yaml' shows it; or use --steer-by-taint",
-            )
+        look = f"'kubectl get mutatingadmissionpolicy {name} -o yaml' shows it; or use --steer-by-taint"
+        await _in_effect(world, "policy", look)
         yield
     finally:
         await _surely(lambda: steering.delete_policy(client, version, name))
+
+
+async def _in_effect(world: World, means: str, remedy: str) -> None:
+    """Do not begin before pods are steered."""
+    namespace = await steering.probe_namespace(world.client, world.settings)
+    if reason := await steering.wait_until_steered(world.client, namespace, seconds=STEER_SECONDS):
+        raise ClusterError(f"the {means} that sends pods to Windows nodes does not take effect: {reason}", remedy)
 
 
 async def _surely(undo: Callable[[], Coroutine[Any, Any, object]]) -> None:

@@ -1,8 +1,8 @@
-"""Admission webhooks and validating policies: objects say what they are asked about, a function what they answer.
+"""Admission webhooks and policies: objects say what they are asked about, a function what webhooks answer.
 
 The embedded API server calls nobody: whoever builds the cluster says what the program behind a service answers. A
-webhook whose service is not there, or answers nothing, fails as it would. Of policies in CEL only the plain ``false``
-is understood.
+webhook whose service is not there, or answers nothing, fails as it would. Of validating policies only the plain
+``false`` is understood, of mutating ones what `cel` reads.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from winready_sandbox.api.errors import ApiError, forbidden
 from winready_sandbox.api.objects import Object
+from winready_sandbox.api.policing import mutations
 from winready_sandbox.api.registry import Admission, Registry
 from winready_sandbox.api.resources import Resource
 from winready_sandbox.api.selectors import matches_labels, selector_requirements
@@ -38,7 +39,10 @@ class Reviewers:
         """What the program behind a service answers, by namespace and name of the service, or also by the path."""
 
     def mutate(self, admission: Admission) -> None:
-        """Ask mutating webhooks."""
+        """Ask mutating policies, then mutating webhooks."""
+        if bindings := self._stored("mutatingadmissionpolicybindings"):
+            policies = self._stored("mutatingadmissionpolicies")
+            mutations.mutate(policies, bindings, self._constrained, admission)
         self._ask(admission, "mutatingwebhookconfigurations")
 
     def validate(self, admission: Admission) -> None:
@@ -85,8 +89,7 @@ class Reviewers:
         policies = {each["metadata"]["name"]: each["spec"] for each in self._stored("validatingadmissionpolicies")}
         for binding in bindings:
             policy = policies.get(binding["spec"].get("policyName", ""))
-            match = (policy or {}).get("matchConstraints") or {}
-            if policy is None or not self._concerns(match, match.get("resourceRules") or [], admission):
+            if policy is None or not self._constrained(policy.get("matchConstraints") or {}, admission):
                 continue
             for validation in policy.get("validations") or ():
                 if validation.get("expression", "").strip() == "false":
@@ -100,6 +103,9 @@ class Reviewers:
         error.code, error.reason = 422, validation.get("reason") or "Invalid"
         error.details["causes"] = [{"message": words}]
         raise error
+
+    def _constrained(self, match: Object, admission: Admission) -> bool:
+        return self._concerns(match, match.get("resourceRules") or [], admission)
 
     def _stored(self, plural: str) -> list[Object]:
         return [entry.obj for entry in self._registry.store.bucket((GROUP, plural)).select()]
