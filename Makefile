@@ -17,7 +17,7 @@ WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 .PHONY: help demo test test-browser test-real test-control-plane test-older test-upstream test-upstream-older
 .PHONY: test-sonobuoy test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
-.PHONY: build-charts test-charts build-control-plane build-older build-e2e build-sonobuoy fidelity prove bench release release-check lint format lock clean
+.PHONY: build-charts test-charts test-in-cluster build-control-plane build-older build-e2e build-sonobuoy fidelity prove bench release release-check lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -75,7 +75,7 @@ test-browser: $(VENV)/.dev
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
 
 # Building takes most of an hour once; each part can be built and tested by itself.
-test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy test-charts
+test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy test-charts test-in-cluster
 	@if $(PROGRAMS) $(KUBERNETES) gmsa-webhook >/dev/null; then $(MAKE) test-gmsa test-gmsa-older; \
 	  else echo "not run: test-gmsa, test-gmsa-older"; fi
 
@@ -95,7 +95,11 @@ build-e2e:
 	@$(PROGRAMS) $(KUBERNETES) e2e.test >/dev/null
 
 test-control-plane: $(VENV)/.dev build-control-plane
-	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not sonobuoy and not charts"
+	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not sonobuoy and not charts and not in_cluster"
+
+# A Job and a CronJob of winready in a sandbox that runs them (needs bubblewrap).
+test-in-cluster: $(VENV)/.dev
+	@$(REAL) -m in_cluster
 
 # The Helm chart and the kustomize base, rendered by the real programs.
 test-charts: $(VENV)/.dev build-charts

@@ -96,6 +96,14 @@ STAGES = (
         cold=180,
         builds=programs(NEWEST, "helm", "kustomize"),
     ),
+    Stage(
+        "in the cluster",
+        ("make", "test-in-cluster"),
+        budget=8 * MINUTE,
+        warm=150,
+        cold=150,
+        needs=(Path("/usr/bin/bwrap"),),
+    ),
     Stage("charts", ("make", "test-charts"), budget=4 * MINUTE, warm=15, cold=15, needs=("build charts",)),
     Stage(
         f"build control plane {NEWEST}",
