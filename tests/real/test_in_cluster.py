@@ -151,7 +151,7 @@ def test_a_mistake_in_a_job_that_others_wrote_is_told_in_its_last_words(cluster:
 
 
 def test_a_cron_job_that_ran_three_times_has_a_history_of_three_runs(cluster: Cluster, name: str) -> None:
-    deploy(cluster, "cronjob", name, "--schedule", "*/10 * * * *", "--requirement", QUICK)
+    deploy(cluster, "cronjob", name, "--schedule", "*/5 * * * *", "--requirement", QUICK)
 
     async def three(client: Client) -> list[dict[str, Any]]:
         while len(found := [item for item in await client.list(JOBS, name) if ended(item)]) < 3:  # noqa: ASYNC110
