@@ -17,7 +17,8 @@ WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 .PHONY: help demo image lock-image install-confinement test test-host test-browser test-real test-control-plane
 .PHONY: test-older test-upstream test-upstream-older test-sonobuoy test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
-.PHONY: build-control-plane build-older build-e2e build-sonobuoy fidelity prove bench release release-check lint format lock clean
+.PHONY: build-charts test-charts test-in-cluster build-control-plane build-older build-e2e build-sonobuoy
+.PHONY: fidelity prove bench release release-check lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -87,12 +88,15 @@ test-host: $(VENV)/.dev install-confinement
 	@$(APART) --timeout 900 tests/host
 
 # Building takes most of an hour once; each part can be built and tested by itself.
-test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy
+test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy test-charts test-in-cluster
 	@if $(PROGRAMS) $(KUBERNETES) gmsa-webhook >/dev/null; then $(MAKE) test-gmsa test-gmsa-older; \
 	  else echo "not run: test-gmsa, test-gmsa-older"; fi
 
 build-control-plane:
 	@$(PROGRAMS) $(KUBERNETES) $(CONTROL_PLANE) agnhost >/dev/null
+
+build-charts:
+	@$(PROGRAMS) $(KUBERNETES) helm kustomize >/dev/null
 
 build-older:
 	@$(PROGRAMS) $(OLDER) $(CONTROL_PLANE) >/dev/null
@@ -104,7 +108,15 @@ build-e2e:
 	@$(PROGRAMS) $(KUBERNETES) e2e.test >/dev/null
 
 test-control-plane: $(VENV)/.dev build-control-plane install-confinement
-	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not sonobuoy"
+	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not sonobuoy and not charts and not in_cluster"
+
+# A Job and a CronJob of winready in a sandbox that runs them (needs bubblewrap).
+test-in-cluster: $(VENV)/.dev install-confinement
+	@$(REAL) -m in_cluster
+
+# The Helm chart and the kustomize base, rendered by the real programs.
+test-charts: $(VENV)/.dev build-charts
+	@$(REAL) -m charts
 
 test-older: $(VENV)/.dev build-control-plane build-older
 	@$(REAL) -m "older and not gmsa and not e2e"

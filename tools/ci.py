@@ -90,6 +90,22 @@ STAGES = (
     Stage("host node", ("make", "test-host"), budget=15 * MINUTE, warm=240, cold=300),
     Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=60, cold=180),
     Stage(
+        "build charts",
+        ("make", "build-charts"),
+        budget=12 * MINUTE,
+        warm=1,
+        cold=180,
+        builds=programs(NEWEST, "helm", "kustomize"),
+    ),
+    Stage(
+        "in the cluster",
+        ("make", "test-in-cluster"),
+        budget=8 * MINUTE,
+        warm=150,
+        cold=150,
+    ),
+    Stage("charts", ("make", "test-charts"), budget=4 * MINUTE, warm=15, cold=15, needs=("build charts",)),
+    Stage(
         f"build control plane {NEWEST}",
         ("make", "build-control-plane"),
         budget=30 * MINUTE,

@@ -67,6 +67,8 @@ OTHER_MODULES = {
         "v0.57.5",
         variable="github.com/vmware-tanzu/sonobuoy/pkg/buildinfo.Version",
     ),
+    "helm": Module("helm.sh/helm/v3", "v3.22.0", "/cmd/helm", variable="helm.sh/helm/v3/internal/version.version"),
+    "kustomize": Module("sigs.k8s.io/kustomize/kustomize/v5", "v5.8.1"),
     "host-local.exe": Module("github.com/containernetworking/plugins", "v1.8.0", "/plugins/ipam/host-local"),
 }
 MODULE_FILES = {  # file: module, pinned version, path in the module
@@ -219,7 +221,9 @@ def other(program: str, target: Path) -> None:
 def build_other(program: str, module: Module, scratch: Path, target: Path) -> None:
     scratch.mkdir(parents=True, exist_ok=True)
     package = module.name + module.package
-    (scratch / "go.mod").write_text(f"module winready.invalid/real\n\nrequire {module.name} {module.version}\n")
+    # From Go 1.17 on only what is really needed of others' requirements is looked for.
+    head = "module winready.invalid/real\n\ngo 1.21\n"
+    (scratch / "go.mod").write_text(f"{head}\nrequire {module.name} {module.version}\n")
     (scratch / "tools.go").write_text(f'//go:build tools\n\npackage tools\n\nimport _ "{package}"\n')
     go("mod", "tidy", cwd=scratch)
     ldflags = f"-s -w -X {module.variable}={module.version}" if module.variable else "-s -w"

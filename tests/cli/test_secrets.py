@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from winready.cli.main import cli
 from winready.cluster.client import Client
 from winready.cluster.kubeconfig import find_target
-from winready.cluster.resources import NODES
+from winready.cluster.resources import CONFIG_MAPS, NODES
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlLXNpZw"
 OPAQUE = "pl4nted-opaque-bearer"
@@ -34,15 +34,19 @@ def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: st
     planted.write_text(yaml.safe_dump(config))
     asyncio.run(_label(kubeconfig, {"leak": JWT, "opaque": OPAQUE}))
     runs = tmp_path / "runs"
-    arguments = ("--requirement", "core.network.windows-to-linux-pod-ip", "--time-scale", "25")
+    arguments = ["--requirement", "core.network.windows-to-linux-pod-ip", "--time-scale", "25"]
+    told = tmp_path / "told"
+    told.mkdir()
+    arguments += ["--metrics-file", str(told / "a.prom"), "--publish", f"termination-log={told / 'last-words'}"]
+    arguments += ["--publish", "configmap=default/told"]
     result = command_line("run", "--kubeconfig", str(planted), "--report-dir", str(runs), *arguments)
     asyncio.run(_label(kubeconfig, {"leak": None, "opaque": None}))
     assert result.returncode == 0, result.stdout + result.stderr
-    outputs = [result.stdout, result.stderr]
+    outputs = [result.stdout, result.stderr, asyncio.run(_told(kubeconfig))]
     place = ("--report-dir", str(runs))
     forms = ("html", "junit", "csv", "json", "yaml", "markdown", "sonobuoy")
     outputs += [CliRunner().invoke(cli, ["report", *place, "--format", form]).stdout for form in forms]
-    assert all(outputs[2:])
+    assert all(outputs[3:])
     CliRunner().invoke(cli, ["report", *place, "--format", "prow", "--output", str(runs / "prow")])
     product = ("--vendor", "v", "--product-name", "p", "--product-version", "1", "--contact", "c@d")
     made = command_line("certify", *place, "--draft", "--output", str(runs / "b.tar.gz"), *product)
@@ -60,7 +64,7 @@ def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: st
         outputs += [shown.stdout, shown.stderr]
     outputs += [made.stdout, made.stderr]
     outputs += pages(command_line, runs, run)
-    contents = [path.read_bytes() for path in runs.rglob("*") if path.is_file()]
+    contents = [path.read_bytes() for folder in (runs, told) for path in folder.rglob("*") if path.is_file()]
     assert len(contents) >= 10
     contents += [gzip.decompress(data) for data in contents if data.startswith(b"\x1f\x8b")]
     everything = b"\n".join([*contents, *(text.encode() for text in outputs)])
@@ -86,6 +90,12 @@ def pages(command_line: Any, runs: Path, run: str) -> list[str]:
     finally:
         process.terminate()
         process.communicate()
+
+
+async def _told(kubeconfig: str) -> str:
+    """What the run wrote into a ConfigMap."""
+    async with Client.connect(find_target(kubeconfig)) as client:
+        return "\n".join((await client.get(CONFIG_MAPS, "told", "default"))["data"].values())
 
 
 async def _label(kubeconfig: str, labels: dict[str, str | None]) -> None:

@@ -19,10 +19,11 @@ from winready.cluster.pods import Pod
 from winready.cluster.resources import NAMESPACES
 from winready.cluster.settings import RUN_LABEL, Settings
 from winready.engine import events
+from winready.engine.defaults import CLEANUP_SECONDS
 from winready.engine.facts import gather
 from winready.engine.options import Carried, Options
 from winready.engine.rules import judge_rules
-from winready.engine.run import CLEANUP_SECONDS, Run
+from winready.engine.run import Run
 from winready.engine.selection import Selection
 from winready.report.bundle.recomputing import recompute
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from engine.stage import Stage
 from node.test_joining import parameters
 from winready.cli.lint import lint
+from winready.cluster.applying import title
 from winready.cluster.client import Client, Object
 from winready.cluster.errors import ClusterError, ConfigError
 from winready.cluster.resources import CONFIG_MAPS, DAEMON_SETS, NAMESPACES, PODS
@@ -95,7 +96,7 @@ def applied(stage: Stage, said: Parameters, *, settle: float = 120) -> dict[str,
 def versions(stage: Stage) -> dict[str, str]:
     async def story(client: Client) -> dict[str, str]:
         found = await applying.surplus(client, [])
-        return {applying.title(item): item["metadata"]["resourceVersion"] for item in found}
+        return {title(item): item["metadata"]["resourceVersion"] for item in found}
 
     return stage.do(story)
 
@@ -106,7 +107,7 @@ def contents(stage: Stage) -> dict[str, Object]:
     async def story(client: Client) -> dict[str, Object]:
         found = await applying.surplus(client, [])
         return {
-            applying.title(item): {key: value for key, value in item.items() if key not in ("metadata", "status")}
+            title(item): {key: value for key, value in item.items() if key not in ("metadata", "status")}
             for item in found
         }
 
@@ -358,7 +359,7 @@ def test_flannel_is_told_what_windows_can_do() -> None:
 def test_only_the_own_namespace_is_privileged_and_only_the_base_image_is_used() -> None:
     found = objects(parameters())
     labelled = [obj for obj in found if "pod-security.kubernetes.io/enforce" in obj["metadata"]["labels"]]
-    assert [applying.title(obj) for obj in labelled] == [f"Namespace {NAMESPACE}"]
+    assert [title(obj) for obj in labelled] == [f"Namespace {NAMESPACE}"]
     images = {
         container["image"]
         for obj in found

@@ -19,6 +19,7 @@ import pytest
 from real_programs import ensure
 
 KUBERNETES, OLDER = "1.36.3", "1.32.2"
+ROOT = Path(__file__).resolve().parents[2]
 EMBEDDED = "embedded"
 SPEED = 25
 """Of the nodes; the clocks of a real control plane do not scale."""
@@ -135,3 +136,14 @@ def sandbox(pair: tuple[Cluster, str]) -> Cluster:
 def kubectl(pair: tuple[Cluster, str]) -> Kubectl:
     """The real kubectl of this pair."""
     return Kubectl(programs(pair[1]) / "kubectl", pair[0].kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def winready_image() -> Iterator[Path]:
+    """Our image, as 'make image' makes it."""
+    folder = Path(tempfile.mkdtemp(prefix="wr-image-"))
+    command = [sys.executable, str(ROOT / "tools" / "image.py"), "--output", str(folder / "winready")]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    yield folder / "winready"
+    shutil.rmtree(folder)

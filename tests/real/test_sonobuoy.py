@@ -8,8 +8,6 @@ a namespace of its own; each must show its user what to know. Nodes and checks a
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,7 +23,6 @@ from real_programs import ensure
 
 pytestmark = [pytest.mark.sonobuoy, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).resolve().parents[2]
 PODS = "core.network.windows-to-linux-pod-ip"
 NAMES = "core.network.dns-internal"
 SLOW = "core.scheduling.limits-honoured"
@@ -38,26 +35,19 @@ CHECKED = ("--skip-preflight=dnscheck",)
 
 
 @pytest.fixture(scope="session")
-def images() -> Iterator[tuple[Path, Path]]:
-    """Sonobuoy's image, which is one program, and ours, as 'make image' makes it."""
-    folder = Path(tempfile.mkdtemp(prefix="wr-images-"))
-    (folder / "sonobuoy" / "tmp").mkdir(parents=True)
-    (folder / "sonobuoy" / "tmp").chmod(0o1777)
-    shutil.copy2(ensure(KUBERNETES, ["sonobuoy"]) / "sonobuoy", folder / "sonobuoy" / "sonobuoy")
-    made = subprocess.run(
-        [sys.executable, ROOT / "tools" / "image.py", "--output", folder / "winready"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
-    yield folder / "sonobuoy", folder / "winready"
+def program() -> Iterator[Path]:
+    """Sonobuoy's image, which is one program."""
+    folder = Path(tempfile.mkdtemp(prefix="wr-sonobuoy-"))
+    (folder / "tmp").mkdir()
+    (folder / "tmp").chmod(0o1777)
+    shutil.copy2(ensure(KUBERNETES, ["sonobuoy"]) / "sonobuoy", folder / "sonobuoy")
+    yield folder
     shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session", params=[EMBEDDED, KUBERNETES])
-def cluster(request: pytest.FixtureRequest, images: tuple[Path, Path]) -> Iterator[Cluster]:
-    named = (f"{IMAGE}={images[0]}", f"{WINREADY}={images[1]}")
+def cluster(request: pytest.FixtureRequest, program: Path, winready_image: Path) -> Iterator[Cluster]:
+    named = (f"{IMAGE}={program}", f"{WINREADY}={winready_image}")
     given = [word for image in named for word in ("--host-image", image)]
     runtime = Path(tempfile.mkdtemp(prefix="wr-"))
     yield start(runtime, request.param, "--speed", str(SPEED), "--host-node", *given, "--fault", FAULT)

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sonobuoy": ("winready.cli.sonobuoy:sonobuoy", "The plugin for Sonobuoy, and what it brought."),
     "steer": ("winready.cli.steer:steer", "Send pods without an OS selector to Windows nodes, in chosen namespaces."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),
+    "deploy": ("winready.cli.deploy:deploy", "Runs in the cluster itself: a Job, or a CronJob on a schedule."),
     "rbac": ("winready.cli.rbac:rbac", "The least rights that a run needs, as YAML."),
     "lint": ("winready.cli.lint:lint", "Check manifests against what Windows nodes support."),
     "matrix": (

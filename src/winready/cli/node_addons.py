@@ -12,8 +12,8 @@ from winready.cli.node_parameters import of_bundle, parameter_options, settled
 from winready.cli.options import cluster_options, document_option, parse_duration, print_document, say
 
 if TYPE_CHECKING:
+    from winready.cluster.applying import Difference
     from winready.cluster.client import Client, Object
-    from winready.node.applying import Difference
 
 Output = Literal["text", "json", "yaml"]
 force_option = click.option("--force", is_flag=True, help="Take over fields that somebody else has changed.")

@@ -27,8 +27,13 @@ bundle_option = click.option(
 )
 
 
-def connected(kubeconfig: str | None, context: str | None, act: Callable[[Client], Awaitable[T]]) -> T:
-    """Do something with the cluster; whatever keeps it from being done ends the command in one sentence."""
+def connected(
+    kubeconfig: str | None, context: str | None, act: Callable[[Client], Awaitable[T]], rights: str = ""
+) -> T:
+    """Do something with the cluster; whatever keeps it from being done ends the command in one sentence.
+
+    ``rights``: what to do where a right is missing, unless it is one of 'winready node'.
+    """
     from winready.cluster.client import Client
     from winready.cluster.errors import ClusterError, ConfigError, Forbidden
     from winready.cluster.kubeconfig import find_target
@@ -44,7 +49,7 @@ def connected(kubeconfig: str | None, context: str | None, act: Callable[[Client
     except (ConfigError, ParametersError) as error:
         fail(error.message, error.remedy)
     except Forbidden as error:
-        fail(error.message, forbidden(error).remedy, code=3)
+        fail(error.message, rights or forbidden(error).remedy, code=3)
     except ClusterError as error:
         fail(error.message, error.remedy, code=3)
     except KeyboardInterrupt:

@@ -82,7 +82,7 @@ def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str,
         options = verifying.failed_options(name, settings, requirements, why)
     except ConfigError as error:
         fail(error.message, error.remedy)
-    sys.exit(carry_out(target, options, standard, report_dir=given["report_dir"], output=output))
+    sys.exit(carry_out(target, options, standard, given["report_dir"], output))
 
 
 def _settings(given: dict[str, Any]) -> Any:

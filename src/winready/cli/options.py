@@ -70,6 +70,34 @@ selection_options = apply(
                  help="The domain that pods can log on to by gMSA, as YAML; no secret is in it."),
 )  # fmt: skip
 
+condition_options = apply(
+    click.option("--tolerate", "tolerations", multiple=True, metavar="K[=V][:EFFECT]", help="Tolerate this taint."),
+    click.option("--image-registry", default="", metavar="R", help="Take images from this registry."),
+    click.option("--air-gapped", is_flag=True, help="The cluster has no way to the internet, on purpose."),
+    click.option("--allow-downtime", is_flag=True,
+                 help="Reboots may take away the last replica of others' workloads."),
+    click.option("--allow-small-cluster", is_flag=True,
+                 help="Judge a cluster with fewer than 2 + 2 nodes all the same."),
+    click.option("--windows-builds", type=click.Choice(["draft", "published", "current"]),
+                 help="Which text says what Windows is allowed: 1809-2022, 2019 and 2022, or 2022 and 2025  "
+                 f"[default: {defaults.WINDOWS_BUILDS}]."),
+    click.option("--linux-conformance", metavar="FILE",
+                 help="Result of Linux conformance: JUnit XML or Sonobuoy archive."),
+)  # fmt: skip
+parallel_option = click.option(
+    "--parallel",
+    type=click.IntRange(1, 64),
+    default=defaults.PARALLEL,
+    show_default=True,
+    help="Checks at the same time.",
+)
+scale_option = click.option(
+    "--time-scale",
+    type=click.FloatRange(min=0.01, max=100),
+    metavar="X",
+    help="Divide every wait by this (default: 1, on a sandbox its speed).",
+)
+
 
 def parse_nodes(text: str | None) -> int | None:
     """``--nodes``: a number from 1, or ``all``."""

@@ -6,21 +6,25 @@ import asyncio
 import os
 import signal
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from winready.cli.audience import audience_options, chosen_audience
 from winready.cli.choices import RunChoices
 from winready.cli.engines import chosen_engine, engine_options, read_cases, specification, upstream_options
 from winready.cli.options import (
     cluster_options,
     colour_wanted,
+    condition_options,
     document_option,
     fail,
+    parallel_option,
     print_document,
     say,
+    scale_option,
     selection_options,
 )
 from winready.cli.run_options import chosen_directory, run_options, wanted
@@ -28,6 +32,7 @@ from winready.engine import defaults
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
+    from winready.deploy.following import Audience
     from winready.engine.options import Options
     from winready.report.record import Record
     from winready.spec.model import Specification
@@ -43,35 +48,14 @@ FILES = {"run.json", "junit.xml", "report.html"}
 @selection_options
 @engine_options
 @click.option("--report-dir", metavar="DIR", help="Where run folders go (default: $ARTIFACTS, else ./winready-runs).")
-@click.option(
-    "--parallel",
-    type=click.IntRange(1, 64),
-    default=defaults.PARALLEL,
-    show_default=True,
-    help="Checks at the same time.",
-)
+@parallel_option
 @click.option("--timeout", metavar="T", help="Give up what is not finished after this time, such as 45m.")
-@click.option(
-    "--time-scale",
-    type=click.FloatRange(min=0.01, max=100),
-    metavar="X",
-    help="Divide every wait by this (default: 1, on a sandbox its speed).",
-)
-@click.option("--tolerate", "tolerations", multiple=True, metavar="K[=V][:EFFECT]", help="Tolerate this taint.")
-@click.option("--image-registry", default="", metavar="R", help="Take images from this registry.")
-@click.option("--air-gapped", is_flag=True, help="The cluster has no way to the internet, on purpose.")
-@click.option("--allow-downtime", is_flag=True, help="Reboots may take away the last replica of others' workloads.")
-@click.option("--allow-small-cluster", is_flag=True, help="Judge a cluster with fewer than 2 + 2 nodes all the same.")
-@click.option(
-    "--windows-builds",
-    type=click.Choice(["draft", "published", "current"]),
-    help="Which text says what Windows is allowed: 1809-2022, 2019 and 2022, or 2022 and 2025  "
-    f"[default: {defaults.WINDOWS_BUILDS}].",
-)
-@click.option("--linux-conformance", metavar="FILE", help="Result of Linux conformance: JUnit XML or Sonobuoy archive.")
+@scale_option
+@condition_options
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @click.option("--resume", metavar="RUN", help="Take over what an earlier run of this cluster finished; do the rest.")
 @click.option("--rerun-failed", metavar="RUN", help="Verify again only what did not pass in that run.")
+@audience_options
 @document_option
 def run(**given: Any) -> None:
     """Verify a cluster against the standard and say Pass or Fail.
@@ -91,6 +75,7 @@ def run(**given: Any) -> None:
     from winready.engine.selection import SelectionError
     from winready.report.folders import RunNotFound
 
+    asked = {name: given.pop(name) for name in ("publish", "metrics_file", "metrics_listen")}
     choices = RunChoices(**given)
     try:
         with ExitStack() as stack:
@@ -99,7 +84,8 @@ def run(**given: Any) -> None:
                 from winready.cli.plan import show_plan
 
                 sys.exit(show_plan(target, options, standard, choices.output))
-            code = carry_out(target, options, standard, report_dir=choices.report_dir, output=choices.output)
+            audience = chosen_audience(**asked)
+            code = carry_out(target, options, standard, choices.report_dir, choices.output, audience)
     except ConfigError as error:
         fail(error.message, error.remedy)
     except (SelectionError, RunNotFound, Unreadable) as error:
@@ -137,7 +123,14 @@ def _prepare(choices: RunChoices, stack: ExitStack) -> tuple[Target, Options, Sp
     return target, options, specification(cases)
 
 
-def carry_out(target: Target, options: Options, standard: Specification, *, report_dir: str | None, output: str) -> int:
+def carry_out(
+    target: Target,
+    options: Options,
+    standard: Specification,
+    report_dir: str | None,
+    output: str,
+    audience: Audience | None = None,
+) -> int:
     """Do a run, show it, write its folder; the exit code."""
     from winready.engine.verdict import EXIT_BLOCKED
     from winready.report import folders
@@ -150,7 +143,7 @@ def carry_out(target: Target, options: Options, standard: Specification, *, repo
     except OSError as error:
         fail(f"the report folder {base} cannot be written: {error.strerror}", "choose another with --report-dir")
     try:
-        record, troubles = asyncio.run(_follow(target, options, standard, folder, output))
+        record, troubles = asyncio.run(_follow(target, options, standard, folder, output, audience))
     except CannotStart as error:
         fail(str(error), "choose another place with --report-dir")
     try:
@@ -185,7 +178,12 @@ def _last_words(record: Record, troubles: dict[str, str], folder: Path, output: 
 
 
 async def _follow(
-    target: Target, options: Options, standard: Specification, folder: Path, output: str
+    target: Target,
+    options: Options,
+    standard: Specification,
+    folder: Path,
+    output: str,
+    audience: Audience | None,
 ) -> tuple[Record, dict[str, str]]:
     """Do the run; its record, and what went wrong with those who follow it."""
     from winready.cluster.client import Client
@@ -193,7 +191,7 @@ async def _follow(
     from winready.engine.run import Run
     from winready.report import junit
     from winready.report.files import Rendered
-    from winready.report.following import follow
+    from winready.report.following import Handler, follow
     from winready.report.html import page
     from winready.report.record import RecordFile
     from winready.report.terminal import make_terminal
@@ -201,16 +199,25 @@ async def _follow(
     # With a document asked for, progress may only go where it does not mix with it.
     stream = sys.stdout if output == "text" else sys.stderr
     kept = RecordFile(folder)
-    others = [
+    others: list[Handler] = [
         kept,
         make_terminal(stream, kept.record, options.settings.timing.scale, colour=colour_wanted()),
         Rendered(folder / junit.NAME, lambda: junit.render(kept.record)),
         Rendered(folder / page.NAME, lambda: page.render(kept.record)),
     ]
-    async with Client.connect(target) as client:
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client.connect(target))
         the_run = Run(client, standard, options)
+        if audience is not None:
+            from winready.deploy.following import told
+
+            others += await stack.enter_async_context(told(client, audience, kept.record, _complain))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, the_run.stop)
         troubles = await follow(the_run, Journal(folder), others)
     return kept.record, troubles
+
+
+def _complain(text: str) -> None:
+    say(text, err=True)

@@ -1,1 +1,1 @@
-"""Running winready inside of a cluster."""
+"""In the cluster: the image, manifests, and what runs inside of pods."""

@@ -20,3 +20,5 @@ TIME_SCALE: Final = 1.0
 WINDOWS_BUILDS: Final[BuildList] = "published"
 PROVIDER: Final = "skeleton"
 """What e2e.test is told about who provides the cluster."""
+CLEANUP_SECONDS: Final = 300.0
+"""Cluster seconds that a run takes at most to remove what it made, once it has its outcomes or is told to end."""

@@ -25,7 +25,7 @@ from winready.cluster.rights import missing_rights
 from winready.cluster.secrets import without_secrets
 from winready.cluster.settings import AGNHOST, PAUSE
 from winready.cluster.timing import now
-from winready.engine import events
+from winready.engine import defaults, events
 from winready.engine.checking import LOOK_AT_API, REPORT_IT, judge_requirement, own_failure, unjudged
 from winready.engine.coverage import choose
 from winready.engine.facts import Facts
@@ -45,7 +45,6 @@ from winready.upstream.binary import BinaryError
 from winready.upstream.process import GRACE_SECONDS
 from winready.upstream.shards import Selected
 
-CLEANUP_SECONDS = 300.0
 SCALED_EXECS = 12
 """A cluster that runs faster than the clock shares this machine; more commands at once would only wait for it."""
 
@@ -347,7 +346,7 @@ class Run:
         return await clean_up(
             self.client,
             run_id=self.options.settings.run_id,
-            patience=max(timing.deadline(CLEANUP_SECONDS), 30.0),
+            patience=max(timing.deadline(defaults.CLEANUP_SECONDS), 30.0),
             pause=max(timing.wall(timing.table.poll), 0.05),
         )
 

@@ -12,6 +12,7 @@ import json
 import re
 from importlib import resources
 
+from winready.cluster.applying import manifest
 from winready.cluster.client import Object
 from winready.node.parameters import Parameters
 from winready.node.policy import policy_objects
@@ -48,22 +49,6 @@ def render(parameters: Parameters) -> dict[str, str]:
     for obj in objects(parameters):
         files.setdefault(_file(obj), []).append(obj)
     return {name: manifest(found) for name, found in files.items()}
-
-
-def manifest(found: list[Object]) -> str:
-    """Objects as YAML that people read: no anchors, and texts of several lines as they are."""
-    import yaml
-
-    class Plain(yaml.SafeDumper):
-        def ignore_aliases(self, data: object) -> bool:
-            return True
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        style = "|" if "\n" in value else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-    Plain.add_representer(str, text)
-    return str(yaml.dump_all(found, Dumper=Plain, sort_keys=False, width=1000, explicit_start=True))
 
 
 def has_network(parameters: Parameters) -> bool:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
-from dataclasses import dataclass
-from typing import Literal
 
+from winready.cluster.applying import Applier, Difference, removal, title
 from winready.cluster.client import Client, Object
-from winready.cluster.errors import ApiError, ClusterError, ConfigError, Conflict, NotFound
+from winready.cluster.errors import ClusterError, ConfigError, NotFound
 from winready.cluster.resources import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -21,7 +19,7 @@ from winready.cluster.resources import (
     STATEFUL_SETS,
     Resource,
 )
-from winready.node.addons import LABELS, NAMESPACE, manifest
+from winready.node.addons import LABELS, NAMESPACE
 from winready.node.policy import GROUP
 
 MANAGER = "winready-node"
@@ -43,44 +41,16 @@ KINDS = {
     )
 }
 """Every kind of object that is ever ours, in the order in which they can go."""
-SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid")
 PATIENCE, PAUSE = 120.0, 0.5
 EVERYWHERE = ("kube-root-ca.crt", "default")
 """Names of what Kubernetes itself puts into every namespace."""
-Change = Literal["created", "changed", "unchanged", "removed", "kept"]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What an apply would do, or did, to one object."""
-
-    change: Change
-    title: str
-    """``DaemonSet winready-node/flannel``."""
-    lines: tuple[str, ...] = ()
-    """How it differs, as ``diff -u`` shows it; of a namespace that is kept, what keeps it."""
-
-
-def title(obj: Object) -> str:
-    """An object as people call it."""
-    metadata = obj["metadata"]
-    space = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-    return f"{obj['kind']} {space}{metadata['name']}"
 
 
 async def apply(client: Client, wanted: list[Object], *, force: bool = False) -> list[Difference]:
     """Make the cluster have these objects and no other ones of ours; an object that fits is not written."""
     # All are tried out first: what is refused is refused before anything has changed.
     await differences(client, wanted, force=force)
-    done = []
-    for obj in wanted:
-        before = await _find(client, obj)
-        after = await _patch(client, obj, force=force)
-        change: Change = "created"
-        if before is not None:
-            # Versions also rise when a controller writes the status meanwhile.
-            change = "unchanged" if _said(before) == _said(after) else "changed"
-        done.append(Difference(change, title(obj)))
+    done = await _applier(client).apply(wanted, force=force)
     for obj in await surplus(client, wanted):
         await _delete(client, obj)
         done.append(Difference("removed", title(obj)))
@@ -110,23 +80,8 @@ def _unfinished(daemon_set: Object) -> str:
 
 async def differences(client: Client, wanted: list[Object], *, force: bool = False) -> list[Difference]:
     """What an apply would change, asked of the API server itself; nothing is changed."""
-    found = []
-    absent: set[str] = set()
-    for obj in wanted:
-        before = await _find(client, obj)
-        if obj["metadata"].get("namespace") in absent:
-            # Nothing can be tried out in a namespace that is not there yet.
-            found.append(Difference("created", title(obj), _diff({}, obj)))
-            continue
-        after = await _patch(client, obj, force=force, dry_run=True)
-        if before is None:
-            absent |= {obj["metadata"]["name"]} if obj["kind"] == "Namespace" else set()
-            found.append(Difference("created", title(obj), _diff({}, obj)))
-        else:
-            lines = _diff(_said(before), _said(after))
-            found.append(Difference("changed" if lines else "unchanged", title(obj), lines))
-    found += [Difference("removed", title(obj), _diff(_said(obj), {})) for obj in await surplus(client, wanted)]
-    return found
+    found = await _applier(client).differences(wanted, force=force)
+    return found + [removal(obj) for obj in await surplus(client, wanted)]
 
 
 async def delete(client: Client, *, patience: float = PATIENCE) -> list[Difference]:
@@ -209,43 +164,10 @@ def _windows(pod: Object) -> bool:
     return bool(options.get("hostProcess"))
 
 
-async def _find(client: Client, obj: Object) -> Object | None:
-    return await client.find(KINDS[obj["kind"]], obj["metadata"]["name"], obj["metadata"].get("namespace"))
-
-
-async def _patch(client: Client, obj: Object, *, force: bool, dry_run: bool = False) -> Object:
-    metadata = obj["metadata"]
-    try:
-        return await client.patch(
-            KINDS[obj["kind"]], metadata["name"], obj, metadata.get("namespace"), kind="apply",
-            force=force, manager=MANAGER, dry_run=dry_run,
-        )  # fmt: skip
-    except Conflict as error:
-        others = "; ".join(str(cause.get("message")) for cause in error.causes[:3]) or error.message
-        raise ClusterError(
-            f"{title(obj)} was changed by somebody else: {others}", "--force takes these fields over"
-        ) from None
-    except ApiError as error:
-        # The same narrow class goes on: who calls tells rights from refusals.
-        error.message = f"{title(obj)}: {error.message}"
-        raise
+def _applier(client: Client) -> Applier:
+    return Applier(client, KINDS, MANAGER)
 
 
 async def _delete(client: Client, obj: Object) -> None:
     metadata = obj["metadata"]
     await client.delete(KINDS[obj["kind"]], metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
-
-
-def _said(obj: Object) -> Object:
-    """An object without what the API server writes itself."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in SERVERS_OWN}
-    rest = {key: value for key, value in obj.items() if key not in ("metadata", "status")}
-    return {"apiVersion": rest.pop("apiVersion"), "kind": rest.pop("kind"), "metadata": metadata, **rest}
-
-
-def _diff(before: Object, after: Object) -> tuple[str, ...]:
-    if before == after:
-        return ()
-    old = manifest([before]).splitlines() if before else []
-    new = manifest([after]).splitlines() if after else []
-    return tuple(difflib.unified_diff(old, new, "on the cluster", "wanted", lineterm="", n=2))

@@ -5,6 +5,7 @@ What has finished is remembered here, so that a finished pod which somebody dele
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from winready_sandbox.api.objects import Object, timestamp
@@ -99,7 +100,7 @@ class JobController(Controller):
             fields = {"reason": "JobResumed", "message": "Job resumed"}
             status["conditions"] = with_condition(conditions, "Suspended", "False", **fields)
             self.tell(job, "Resumed", "Job resumed")
-        active = self._manage(job, account, active)
+        active = self._manage(job, account, active, pods)
         self._write(job, status, account, active)
         deadline = job["spec"].get("activeDeadlineSeconds")
         if deadline is not None:
@@ -155,7 +156,7 @@ class JobController(Controller):
             self.tell(job, "Suspended", "Job suspended")
         self._write(job, status, account, [])
 
-    def _manage(self, job: Object, account: Account, active: list[Object]) -> list[Object]:
+    def _manage(self, job: Object, account: Account, active: list[Object], pods: list[Object]) -> list[Object]:
         """Start what is missing, but after a failure not at once; stop what is too much."""
         spec = job["spec"]
         parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
@@ -178,7 +179,9 @@ class JobController(Controller):
                 return active
         taken = {_index(pod) for pod in active} | account.indexes
         free = [index for index in range(completions or 0) if index not in taken]
-        missing = range(wanted - len(active))
+        # With this policy the place of a pod that is being deleted is its own until it has ended.
+        held = _leaving(pods) if spec.get("podReplacementPolicy") == "Failed" else 0
+        missing = range(wanted - len(active) - held)
         return [*active, *(self._create(job, free[position] if _indexed(job) else None) for position in missing)]
 
     def _create(self, job: Object, index: int | None) -> Object:
@@ -225,9 +228,7 @@ class JobController(Controller):
             if count:
                 status[name] = count
         status["ready"] = sum(pod_ready(pod) for pod in active)
-        status["terminating"] = sum(
-            deleting(pod) and not pod_finished(pod) for pod in self.context.pods.by("owner", uid_of(job))
-        )
+        status["terminating"] = _leaving(self.context.pods.by("owner", uid_of(job)))
         status["uncountedTerminatedPods"] = {}
         if _indexed(job) and account.indexes:
             status["completedIndexes"] = _ranges(account.indexes)
@@ -243,6 +244,11 @@ class JobController(Controller):
             self.queue.add_after(key_of(job), left)
         else:
             self.informers.delete(self.resource, job, propagation="Foreground")
+
+
+def _leaving(pods: Iterable[Object]) -> int:
+    """Pods that are being deleted and have not ended yet."""
+    return sum(deleting(pod) and not pod_finished(pod) for pod in pods)
 
 
 def _finished(job: Object) -> bool:

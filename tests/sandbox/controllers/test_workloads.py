@@ -198,6 +198,21 @@ async def test_a_job_gives_up_after_its_backoff_limit() -> None:
         assert cluster.get("jobs", "work")["status"]["failed"] == 2
 
 
+@pytest.mark.parametrize("policy", ["Failed", "TerminatingOrFailed"])
+async def test_a_pod_that_is_being_deleted_is_replaced_at_once_or_when_it_has_ended(policy: str) -> None:
+    async with running(Cluster()) as cluster:
+        cluster.node("one")
+        cluster.client.create("jobs", job(backoffLimit=0, podReplacementPolicy=policy), "default")
+        (name,) = await cluster.until(lambda: active(cluster))
+        cluster.client.patch("pods", name, {"metadata": {"finalizers": ["example.com/slow"]}}, "default")
+        cluster.client.delete("pods", name, "default", grace=30)
+        await cluster.until(lambda: cluster.get("jobs", "work")["status"].get("terminating") == 1)
+        await cluster.settle()
+        assert len(cluster.pods()) == (1 if policy == "Failed" else 2)
+        cluster.finish(name, "Failed")
+        assert await cluster.until(lambda: outcome(cluster)) == ("Failed", "BackoffLimitExceeded")
+
+
 async def test_a_job_past_its_deadline_fails_and_a_finished_one_is_removed_in_time() -> None:
     async with running(Cluster()) as cluster:
         cluster.node("one")

@@ -1,0 +1,279 @@
+"""``winready deploy``: a run in the cluster, as a Job or on a schedule; manifests, printed or applied."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from winready.cli.options import (
+    apply,
+    cluster_options,
+    condition_options,
+    fail,
+    parallel_option,
+    parse_duration,
+    parse_node_selector,
+    parse_nodes,
+    print_document,
+    say,
+    scale_option,
+    selection_options,
+)
+from winready.cli.run_options import chosen_directory
+from winready.deploy.defaults import KEEP, NAME, SIZE, TIMEOUT
+from winready.engine import defaults
+
+if TYPE_CHECKING:
+    from winready.cluster.applying import Difference
+    from winready.cluster.client import Client
+    from winready.deploy.manifests import Deployment
+
+T = TypeVar("T")
+MOST_BYTES = 900_000
+"""Of a file that travels in a ConfigMap, which holds 1 MiB."""
+
+place_options = apply(
+    click.option("--image", metavar="I", required=True, envvar="WINREADY_IMAGE",
+                 help="The image of winready, as your cluster pulls it; also $WINREADY_IMAGE."),
+    click.option("--namespace", default=NAME, show_default=True, metavar="N",
+                 help="Namespace of the runner; made here, and held to Pod Security 'restricted'."),
+    click.option("--existing-namespace", is_flag=True, help="The namespace is there; leave it as it is."),
+    click.option("--name", default=NAME, show_default=True, help="Name of the Job, its account and its roles."),
+    click.option("--image-pull-secret", "pull_secrets", multiple=True, metavar="NAME",
+                 help="Secret of that namespace to pull the image with."),
+    click.option("--runner-node-selector", multiple=True, metavar="K=V",
+                 help="Run winready itself only on Linux nodes with this label."),
+    click.option("--runner-tolerate", multiple=True, metavar="K[=V][:EFFECT]",
+                 help="A taint that winready's own pod tolerates."),
+    click.option("--storage-class", metavar="NAME", help="Class of the volume for results (default: the cluster's)."),
+    click.option("--storage-size", default=SIZE, show_default=True, metavar="S", help="Size of that volume."),
+    click.option("--no-volume", is_flag=True, help="Keep results only as long as the pod is there."),
+    click.option("--metrics-port", type=click.IntRange(1024, 65535), metavar="PORT",
+                 help="Serve Prometheus metrics at this port of the pod."),
+    click.option("--timeout", default=TIMEOUT, show_default=True, metavar="T",
+                 help="Give up what is not finished after this time."),
+)  # fmt: skip
+act_options = apply(
+    cluster_options,
+    click.option("--apply", "applied", is_flag=True, help="Put the objects on the cluster instead of printing them."),
+    click.option("--dry-run", is_flag=True, help="With --apply: show what would change, and change nothing."),
+    click.option("--force", is_flag=True, help="With --apply: take over fields that somebody else has changed."),
+    click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
+                 help="Form of what is printed."),
+)  # fmt: skip
+
+
+@click.group()
+def deploy() -> None:
+    """Run winready in the cluster itself. Prints manifests; with --apply puts them on the cluster.
+
+    \b
+    winready deploy job --image registry.example.com/winready:0.1.0 | kubectl apply -f -
+    winready deploy job --image registry.example.com/winready:0.1.0 | kubectl delete -f -
+    """
+
+
+@deploy.command()
+@place_options
+@selection_options
+@parallel_option
+@scale_option
+@condition_options
+@act_options
+def job(**given: Any) -> None:
+    """One run, as a Job.
+
+    \b
+    winready deploy job --image registry.example.com/winready:0.1.0 --apply
+    winready deploy job --image registry.example.com/winready:0.1.0 --profile full --active-directory domain.yaml
+    """
+    _deliver(given)
+
+
+@deploy.command()
+@click.option("--schedule", required=True, metavar="S", help="When: five fields as of cron, or a macro such as @daily.")
+@click.option("--time-zone", metavar="ZONE", help="Where that time is, such as Europe/Berlin (default: UTC mostly).")
+@click.option("--keep", type=click.IntRange(1, 100), default=KEEP, show_default=True,
+              help="How many passed and how many failed Jobs stay to be looked at.")  # fmt: skip
+@place_options
+@selection_options
+@parallel_option
+@scale_option
+@condition_options
+@act_options
+def cronjob(**given: Any) -> None:
+    """A run on a schedule, as a CronJob.
+
+    \b
+    winready deploy cronjob --image registry.example.com/winready:0.1.0 --schedule '0 3 * * 1' --apply
+    kubectl -n winready create job --from=cronjob/winready now          and once more, now
+    """
+    _deliver(given)
+
+
+def _deliver(given: dict[str, Any]) -> None:
+    from winready.cluster.applying import manifest
+    from winready.deploy.manifests import objects
+
+    if not given["applied"]:
+        for flag, name in (("--dry-run", "dry_run"), ("--force", "force"), ("--kubeconfig", "kubeconfig"),
+                           ("--context", "context")):  # fmt: skip
+            if given[name]:
+                raise click.UsageError(f"{flag} goes with --apply")
+    wanted = _deployment(given)
+    if given["applied"]:
+        _put(given, wanted)
+    elif given["output"] == "json":
+        print_document({"apiVersion": "v1", "kind": "List", "items": objects(wanted)}, "json")
+    else:
+        click.echo(manifest(objects(wanted)), nl=False)
+
+
+def _deployment(given: dict[str, Any]) -> Deployment:
+    """What was asked for; whatever makes no sense ends the command."""
+    from winready.deploy import inputs
+    from winready.deploy.manifests import Deployment
+
+    directory = chosen_directory(given["active_directory"])
+    timeout = parse_duration(given["timeout"], "--timeout")
+    namespace = _checked("--namespace", inputs.check_label, given["namespace"], "namespace")
+    if namespace in inputs.NOT_OURS and not given["existing_namespace"]:
+        raise click.BadParameter(
+            f"{namespace} is not winready's to make, label and delete; choose another one, or add --existing-namespace",
+            param_hint="--namespace",
+        )
+    if given["no_volume"] and given["storage_class"] is not None:
+        raise click.UsageError("--no-volume and --storage-class exclude each other")
+    schedule = given.get("schedule")
+    return Deployment(
+        image=_checked("--image", inputs.check_image, given["image"]),
+        arguments=tuple(_run_arguments(given)),
+        timeout=timeout or 0.0,
+        namespace=namespace,
+        name=_checked("--name", inputs.check_label, given["name"], "Job"),
+        own_namespace=not given["existing_namespace"],
+        schedule=_checked("--schedule", inputs.check_schedule, schedule) if schedule is not None else None,
+        time_zone=_checked("--time-zone", inputs.check_zone, given["time_zone"]) if given.get("time_zone") else None,
+        keep=given.get("keep", KEEP),
+        volume=not given["no_volume"],
+        size=_checked("--storage-size", inputs.check_size, given["storage_size"]),
+        storage_class=_checked("--storage-class", inputs.check_subdomain, given["storage_class"], "storage class")
+        if given["storage_class"] is not None
+        else None,
+        node_selector=parse_node_selector(given["runner_node_selector"]),
+        tolerations=_tolerations(given["runner_tolerate"], "--runner-tolerate"),
+        pull_secrets=tuple(
+            _checked("--image-pull-secret", inputs.check_subdomain, name, "Secret") for name in given["pull_secrets"]
+        ),
+        metrics_port=given["metrics_port"],
+        directory=directory,
+        directory_text=given["active_directory"].read_text(encoding="utf-8-sig") if directory else "",
+        conformance=_conformance(given["linux_conformance"]),
+    )
+
+
+def _checked(option: str, check: Callable[..., T], *values: Any) -> T:
+    try:
+        return check(*values)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def _tolerations(texts: tuple[str, ...], option: str) -> tuple[dict[str, Any], ...]:
+    from winready.cluster.settings import parse_toleration
+
+    return tuple(_checked(option, parse_toleration, text) for text in texts)
+
+
+def _conformance(file: str | None) -> str:
+    if file is None:
+        return ""
+    from pathlib import Path
+
+    from winready.engine.rules.conformance import ConformanceError, shortened
+
+    try:
+        text = shortened(Path(file))
+        if len(text.encode()) > MOST_BYTES:
+            raise ConformanceError("names more than a ConfigMap has room for")
+    except ConformanceError as error:
+        raise click.BadParameter(f"{file} {error}", param_hint="--linux-conformance") from None
+    return text
+
+
+def _run_arguments(given: dict[str, Any]) -> list[str]:
+    """The run's own command line for these choices, once they are known to make sense."""
+    from winready.engine.selection import Selection, SelectionError, select
+    from winready.spec.loader import load_standard
+
+    chosen = Selection(
+        profile=given["profile"], categories=list(given["categories"]), requirements=list(given["requirements"]),
+        skip=list(given["skip"]),
+    )  # fmt: skip
+    try:
+        select(load_standard(), chosen)
+    except SelectionError as error:
+        fail(str(error))
+    parse_nodes(given["nodes"])
+    parse_node_selector(given["node_selectors"])
+    _tolerations(given["tolerations"], "--tolerate")
+    words = ["--timeout", given["timeout"]]
+    if chosen.profile != defaults.PROFILE:
+        words += ["--profile", chosen.profile]
+    for option, values in (
+        ("--category", chosen.categories),
+        ("--requirement", chosen.requirements),
+        ("--skip", chosen.skip),
+        ("--node-selector", given["node_selectors"]),
+        ("--tolerate", given["tolerations"]),
+    ):
+        words += [word for value in values for word in (option, value)]
+    for option, value in (
+        ("--nodes", given["nodes"]),
+        ("--image-registry", given["image_registry"]),
+        ("--windows-builds", given["windows_builds"]),
+        ("--time-scale", None if given["time_scale"] is None else f"{given['time_scale']:g}"),
+        ("--parallel", str(given["parallel"]) if given["parallel"] != defaults.PARALLEL else None),
+    ):
+        words += [option, value] if value else []
+    flags = ("allow_disruptive", "air_gapped", "allow_downtime", "allow_small_cluster")
+    return words + [f"--{flag.replace('_', '-')}" for flag in flags if given[flag]]
+
+
+def _put(given: dict[str, Any], wanted: Deployment) -> None:
+    from winready.cli.node_commands import connected
+    from winready.deploy.applying import differences, put
+
+    async def act(client: Client) -> list[Difference]:
+        if given["dry_run"]:
+            return await differences(client, wanted, force=given["force"])
+        return await put(client, wanted, force=given["force"])
+
+    rights = "this takes an administrator: nobody may grant rights that he does not have"
+    found = connected(given["kubeconfig"], given["context"], act, rights)
+    if given["output"] == "json":
+        changes = [{"object": item.title, "change": item.change, "lines": list(item.lines)} for item in found]
+        print_document({"changes": changes}, "json")
+        return
+    for item in found:
+        say(f"{item.change}: {item.title}")
+        for text in item.lines if given["dry_run"] or item.change == "kept" else ():
+            say(f"  {text}")
+    if not given["dry_run"]:
+        _what_next(wanted, found)
+    sys.exit(0)
+
+
+def _what_next(wanted: Deployment, found: list[Difference]) -> None:
+    space, name = wanted.namespace, wanted.name
+    if wanted.schedule:
+        say(f"to run it now: kubectl -n {space} create job --from=cronjob/{name} {name}-now", err=True)
+    elif any(item.change == "unchanged" and item.title.startswith("Job ") for item in found):
+        say(
+            f"the Job was there already; to run it again: kubectl -n {space} delete job {name}, then the same", err=True
+        )
+    else:
+        say(f"to follow it: kubectl -n {space} logs -f job/{name}", err=True)
