@@ -250,6 +250,18 @@ async def test_the_api_server_is_where_every_pod_looks_for_it(pods: Pods) -> Non
     assert (await pods.run(pod("a", "sh", "-c", script)))[1] == "there\n"
 
 
+async def test_the_gateway_stays_the_same_while_pods_come_and_go(pods: Pods) -> None:
+    ask = "nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT < /dev/null; cat /proc/net/arp"
+    seen = set()
+    for name in ("a", "b", "c", "d"):
+        _, log = await pods.run(pod(name, "sh", "-c", ask))
+        gateway = log.splitlines()[1].split()
+        assert gateway[0].endswith(".1")
+        seen.add(gateway[3])
+    # Who has a connection open would otherwise send to an address that nobody has any more.
+    assert len(seen) == 1
+
+
 async def test_nothing_of_this_computer_is_in_sight(pods: Pods) -> None:
     script = "nc -w 1 127.0.0.1 22; ls /; busybox ls /root /home /work 2>&1; busybox ip addr; ps"
     _, log = await pods.run(pod("a", "sh", "-c", script))
