@@ -64,6 +64,13 @@ def test_the_plugin_file_is_safe_on_a_mixed_cluster() -> None:
     assert container["securityContext"]["runAsNonRoot"] is True
 
 
+def test_deploy_prints_the_same_plugin() -> None:
+    words = ("--image", "registry.example/winready:1.0", "--category", "core.network")
+    deployed = winready("deploy", "sonobuoy", *words)
+    assert deployed.exit_code == 0, deployed.output
+    assert yaml.safe_load(deployed.stdout) == plugin(*words)
+
+
 def test_the_selection_travels_and_means_the_same_in_the_pod() -> None:
     given = ["--category", "CORE.network", "--skip", "N1", "--nodes", "all", "--node-selector", "pool=win"]
     given += ["--tolerate", "os=windows:NoSchedule", "--image-registry", "mirror.example", "--air-gapped"]

@@ -149,6 +149,7 @@ async def test_environment_from_everywhere(pods: Pods) -> None:
             {"name": "BOTH", "value": "$(PLAIN)-$(KEY)"},
             {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "s", "key": "word"}}},
             {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "EMPTY", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['nothing']"}}},
             {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         ],
         "envFrom": [{"configMapRef": {"name": "c"}}],
@@ -156,7 +157,8 @@ async def test_environment_from_everywhere(pods: Pods) -> None:
     code, log = await pods.run(pod("a", "env", container=container))
     found = await pods.phase("a", "Succeeded")
     assert code == 0
-    assert {"BOTH=p-of-map", "SECRET=hush", "NODE=host-1", "KUBERNETES_SERVICE_HOST=10.96.0.1"} <= set(log.splitlines())
+    wanted = {"BOTH=p-of-map", "SECRET=hush", "NODE=host-1", "EMPTY=", "KUBERNETES_SERVICE_HOST=10.96.0.1"}
+    assert wanted <= set(log.splitlines())
     assert found["status"]["hostIP"] == "10.250.0.253"
     assert any(line.startswith("IP=10.244.253.") for line in log.splitlines())
 

@@ -1,4 +1,4 @@
-"""``winready deploy``: a run in the cluster, as a Job or on a schedule; manifests, printed or applied."""
+"""``winready deploy``: a run in the cluster, as a Job, on a schedule or by Sonobuoy; manifests, printed or applied."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from winready.cli.options import (
     selection_options,
 )
 from winready.cli.run_options import chosen_directory
+from winready.cli.sonobuoy import plugin
 from winready.deploy.defaults import KEEP, NAME, SIZE, TIMEOUT
 from winready.engine import defaults
 
@@ -73,7 +74,11 @@ def deploy() -> None:
     \b
     winready deploy job --image registry.example.com/winready:0.1.0 | kubectl apply -f -
     winready deploy job --image registry.example.com/winready:0.1.0 | kubectl delete -f -
+    winready deploy sonobuoy --image registry.example.com/winready:0.1.0 --to plugin.yaml
     """
+
+
+deploy.add_command(plugin, "sonobuoy")
 
 
 @deploy.command()
