@@ -189,8 +189,8 @@ STAGES = (
         "sonobuoy",
         ("make", "test-sonobuoy"),
         budget=15 * MINUTE,
-        warm=180,
-        cold=180,
+        warm=300,
+        cold=300,
         needs=(f"build control plane {NEWEST}", "build sonobuoy", Path("/usr/bin/bwrap")),
     ),
     Stage(

@@ -96,8 +96,8 @@ def test_pods_are_steered_in_labelled_namespaces_alone(cluster: Cluster) -> None
 
 
 def test_a_server_that_is_gone_harms_nobody_and_cleanup_removes_what_it_left(cluster: Cluster) -> None:
-    with serving(cluster, "--namespace", "steer-killed") as process:
-        assert steered(cluster, "steer-killed", {}, 60) == ""
+    with serving(cluster, "--namespace", "steer-alive", "--namespace", "steer-killed") as process:
+        assert steered(cluster, "steer-alive", {}, 60) == ""
         process.kill()
         process.wait(timeout=60)
         assert configured(cluster) == ["winready-steer"]
