@@ -3,7 +3,8 @@
 
 The first stages are never left out. The others run in the order of the table as far as the time reaches: before each
 one starts, the runner looks whether it still fits. A stage whose outcome does not depend on how busy the machine is
-runs beside those after it, with what they leave of the processors. Whatever did not run is named with the reason.
+runs beside those after it, with what they leave of the processors; one that mostly waits runs beside the next one.
+Whatever did not run is named with the reason.
 Whatever fails fails the run, and the stages after it run all the same, so that one run tells everything. A new stage
 is one entry in ``STAGES``.
 
@@ -34,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 LIMIT = 74 * MINUTE
 """The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
-AIM_COLD, AIM_WARM = 130 * MINUTE, 50 * MINUTE
+AIM_COLD, AIM_WARM = 130 * MINUTE, 33 * MINUTE
 """What the sums of the table stay below: with everything built it all runs, without it the last stages may not fit."""
 GRACE = 10
 """Seconds between asking a process to end and ending it."""
@@ -69,6 +70,8 @@ class Stage:
     beside: bool = False
     """Where nothing has to be built it is begun in its turn, at the lowest priority, and waited for at the end;
     ``warm`` is that wait. Builds would leave it nothing of the processors."""
+    waits: bool = False
+    """For real programs, for most of its time: where nothing has to be built, the next stage begins meanwhile."""
     elsewhere: bool = False
     """What it builds cannot be had on every machine. Not to get it is then no failure, either."""
 
@@ -87,7 +90,7 @@ STAGES = (
     Stage("test", ("make", "test"), budget=25 * MINUTE, warm=390, cold=450, required=True),
     Stage("prove", ("make", "prove"), budget=55 * MINUTE, warm=240, cold=900, required=True, beside=True),
     Stage("release", ("make", "release-check"), budget=5 * MINUTE, warm=10, cold=60, needs=(ROOT / ".git",)),
-    Stage("host node", ("make", "test-host"), budget=15 * MINUTE, warm=240, cold=300),
+    Stage("host node", ("make", "test-host"), budget=15 * MINUTE, warm=10, cold=300, waits=True),
     Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=60, cold=180),
     Stage(
         "build charts",
@@ -101,8 +104,9 @@ STAGES = (
         "in the cluster",
         ("make", "test-in-cluster"),
         budget=8 * MINUTE,
-        warm=150,
+        warm=10,
         cold=150,
+        waits=True,
     ),
     Stage("charts", ("make", "test-charts"), budget=4 * MINUTE, warm=15, cold=15, needs=("build charts",)),
     Stage(
@@ -120,6 +124,23 @@ STAGES = (
         warm=600,
         cold=600,
         needs=(f"build control plane {NEWEST}",),
+    ),
+    Stage(
+        "build sonobuoy",
+        ("make", "build-sonobuoy"),
+        budget=15 * MINUTE,
+        warm=1,
+        cold=90,
+        builds=programs(NEWEST, "sonobuoy"),
+    ),
+    Stage(
+        "sonobuoy",
+        ("make", "test-sonobuoy"),
+        budget=15 * MINUTE,
+        warm=10,
+        cold=300,
+        needs=(f"build control plane {NEWEST}", "build sonobuoy", Path("/usr/bin/bwrap")),
+        waits=True,
     ),
     Stage(
         "gmsa webhook",
@@ -165,9 +186,10 @@ STAGES = (
         "upstream",
         ("make", "test-upstream"),
         budget=15 * MINUTE,
-        warm=180,
+        warm=10,
         cold=180,
         needs=(f"build control plane {NEWEST}", "build e2e.test"),
+        waits=True,
     ),
     Stage(
         f"steering {OLDER}",
@@ -176,22 +198,7 @@ STAGES = (
         warm=60,
         cold=60,
         needs=(f"build control plane {NEWEST}", f"build control plane {OLDER}", "build e2e.test"),
-    ),
-    Stage(
-        "build sonobuoy",
-        ("make", "build-sonobuoy"),
-        budget=15 * MINUTE,
-        warm=1,
-        cold=90,
-        builds=programs(NEWEST, "sonobuoy"),
-    ),
-    Stage(
-        "sonobuoy",
-        ("make", "test-sonobuoy"),
-        budget=15 * MINUTE,
-        warm=300,
-        cold=300,
-        needs=(f"build control plane {NEWEST}", "build sonobuoy", Path("/usr/bin/bwrap")),
+        waits=True,
     ),
     Stage(
         "build windows ground",
@@ -206,9 +213,10 @@ STAGES = (
         "windows",
         ("make", "test-windows"),
         budget=12 * MINUTE,
-        warm=190,
+        warm=10,
         cold=190,
         needs=("build windows ground",),
+        waits=True,
     ),
     Stage(
         "build windows programs",
@@ -273,21 +281,26 @@ class Runner:
         """Run what fits and say how each stage went; 0 only if nothing failed and nothing required is missing."""
         endings: dict[str, Ending] = {}
         beside: list[Running] = []
+        waiting: Running | None = None
         cold = any(stage.missing for stage in self.chosen if not stage.elsewhere)
         for stage in self.chosen:
             if reason := self.reason_to_leave_out(stage):
                 endings[stage.name] = self.left_out(stage, reason)
                 continue
+            if waiting and stage.waits:
+                endings[waiting.stage.name], waiting = self.wait(waiting), None
             try:
-                running = self.begin(stage, beside=stage.beside and not cold)
+                running = self.begin(stage, beside=(stage.beside or stage.waits) and not cold)
             except OSError as error:
                 endings[stage.name] = Ending(f"FAILED: {error.strerror}: {stage.command[0]}", failed=True)
                 continue
-            if running.output:
-                beside.append(running)
-            else:
+            if not running.output:
                 endings[stage.name] = self.wait(running)
-        for running in beside:
+            elif stage.waits:
+                waiting = running
+            else:
+                beside.append(running)
+        for running in [*([waiting] if waiting else []), *beside]:
             endings[running.stage.name] = self.wait(running)
         print()
         for stage in self.chosen:
@@ -341,7 +354,7 @@ class Runner:
             env={**os.environ, MARK: mark.partition("=")[2]},
             start_new_session=True,
         )
-        if beside:
+        if beside and not stage.waits:
             give_way(process.pid)
         return Running(stage, process, began, mark, output)
 

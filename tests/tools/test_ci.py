@@ -108,6 +108,28 @@ def test_a_stage_beside_others_waits_for_none_and_is_told_whole_at_the_end(
     ]
 
 
+def test_a_stage_that_mostly_waits_lets_the_next_one_begin_and_no_third(
+    run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    met = tmp_path / "met"
+    wait = f"until test -e {met}; do sleep 0.05; done"
+    first = replace(stage("one", f"{wait}; nice; rm {met}"), waits=True)
+    second = replace(stage("three", f"test ! -e {met}"), waits=True)
+    code, lines = run(first, stage("two", f"touch {met}"), second, stage("four", "true"))
+    assert code == 0
+    assert lines[-5:] == [
+        "stage one: ran",
+        "stage two: ran",
+        "stage three: ran",
+        "stage four: ran",
+        "everything ran and passed",
+    ]
+    assert lines[lines.index("== stage one: its output") + 1] == str(os.nice(0)), "it gives way to nobody"
+    assert lines.index("== stage one: its output") < lines.index(
+        f"== stage three: sh -c test ! -e {met} (beside those that follow)"
+    )
+
+
 def test_nothing_runs_beside_builds(run: Callable[..., Outcome], tmp_path: Path) -> None:
     built = tmp_path / "program"
     code, lines = run(stage("one", "echo begun", beside=True), stage("build", f"touch {built}", builds=(built,)))
