@@ -155,7 +155,7 @@ def test_a_cron_job_that_ran_three_times_has_a_history_of_three_runs(cluster: Cl
         while (phase := (await client.get(PODS, "reader", name))["status"].get("phase")) != "Running":
             assert phase in (None, "Pending"), phase
             await asyncio.sleep(0.3)
-        words = ["/usr/local/bin/winready", "history", "--report-dir", "/runs"]
+        words = ["winready", "history", "--report-dir", "/runs"]
         return (await client.exec(name, "reader", "winready", words, deadline=60)).stdout.decode()
 
     shown = do(cluster, history)
