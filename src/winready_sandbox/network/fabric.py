@@ -195,7 +195,7 @@ class Fabric:
         self.nodes: dict[str, NodeNetwork] = {}
         self.stacks: dict[str, list[Stack]] = defaultdict(list)
         self._nodes_by_ip: dict[str, NodeNetwork] = {}
-        self._turn = 0
+        self._fights = random.Random(f"{seed}/addresses")
         self._outside_tasks: set[asyncio.Task[None]] = set()
 
     def add_node(
@@ -291,14 +291,13 @@ class Fabric:
             stack.node.pods.pop(stack, None)
 
     def stack_at(self, address: str) -> Stack | None:
-        """The owner of an address; two owners of one address take turns, as in a fight over ARP entries."""
+        """The owner of an address; of two who fight over it any may have it at a moment, as with ARP entries."""
         owners = self.stacks.get(address)
         if not owners:
             return None
         if len(owners) == 1:
             return owners[0]
-        self._turn += 1
-        return owners[self._turn % len(owners)]
+        return self._fights.choice(owners)
 
     def node_with(self, address: str) -> NodeNetwork | None:
         """The node that has this address itself."""
