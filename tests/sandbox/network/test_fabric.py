@@ -189,14 +189,14 @@ async def test_a_slow_wire_delays_data_and_a_black_hole_swallows_large_packets(f
         assert len(await connection.read_all()) == expected
 
 
-async def test_two_pods_with_one_address_answer_in_turn(fabric: Fabric) -> None:
+async def test_of_two_pods_with_one_address_now_one_answers_and_now_the_other(fabric: Fabric) -> None:
     first, client = pod(fabric, "w1", "a"), pod(fabric, "l1", "b")
     fabric.nodes["w1"].defects.link.duplicate_ip = True
     second = pod(fabric, "w1", "c")
     serve_name(first, "a")
     serve_name(second, "c")
     assert first.addresses == second.addresses
-    assert {(await ask(client, first.addresses[0], 8080))[0] for _ in range(4)} == {"a", "c"}
+    assert {(await ask(client, first.addresses[0], 8080))[0] for _ in range(40)} == {"a", "c"}
     fabric.detach(second)
     assert {(await ask(client, first.addresses[0], 8080))[0] for _ in range(4)} == {"a"}
 
