@@ -38,10 +38,12 @@ CHECKED = ("--skip-preflight=dnscheck",)
 def program() -> Iterator[Path]:
     """Sonobuoy's image, which is one program."""
     folder = Path(tempfile.mkdtemp(prefix="wr-sonobuoy-"))
-    (folder / "tmp").mkdir()
-    (folder / "tmp").chmod(0o1777)
-    shutil.copy2(ensure(KUBERNETES, ["sonobuoy"]) / "sonobuoy", folder / "sonobuoy")
-    yield folder
+    # Its processes are not the user who may look into the folder around it.
+    root = folder / "root"
+    (root / "tmp").mkdir(parents=True)
+    (root / "tmp").chmod(0o1777)
+    shutil.copy2(ensure(KUBERNETES, ["sonobuoy"]) / "sonobuoy", root / "sonobuoy")
+    yield root
     shutil.rmtree(folder)
 
 
