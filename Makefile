@@ -18,7 +18,7 @@ WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 .PHONY: test-older test-upstream test-upstream-older test-sonobuoy test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
 .PHONY: build-charts test-charts test-in-cluster build-control-plane build-older build-e2e build-sonobuoy
-.PHONY: fidelity prove bench release release-check lint format lock clean
+.PHONY: fidelity prove chaos test-chaos fuzz bench reliability release release-check lint format lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,11 +30,15 @@ help:
 	@echo "make test-windows-programs  the same with the real kubeadm.exe, and a foreign judge for the checks"
 	@echo "make fidelity   Kubernetes' own e2e.test judges the simulated nodes; writes docs/sandbox-fidelity.md"
 	@echo "make prove      every fault is noticed by whom it concerns, and every sound cluster passes"
+	@echo "make chaos      a hostile API server, crashes, kills, signals, nodes that go away; PART=kills for one; build/chaos.json"
+	@echo "make test-chaos  some of it, in virtual time alone: every kind of trouble, crashes, nodes that go away"
 	@echo "make test-host  the sandbox's host node, and our image on it and in runc (needs root)"
 	@echo "make image      the container image as an OCI layout in build/image, without a container engine"
 	@echo "make test-browser  report and dashboard in a real browser (Chromium)"
+	@echo "make fuzz       hostile input for every reader; TARGET=kubeconfig INPUTS=1000 for less"
 	@echo "make bench      ratios and footprints"
-	@echo "make release    sdist, wheel, SBOM and checksums of this commit in dist/, built twice and tried"
+	@echo "make reliability  chaos, fuzz and bench, all of it; writes docs/reliability.md"
+	@echo "make release    all that winready is installed from, SBOM and checksums, in dist/: built twice, installed, tried"
 	@echo "make release-check  the same as a rehearsal that keeps nothing"
 	@echo "make lint       ruff, mypy, import contract"
 	@echo "make lock       resolve the dependencies again"
@@ -58,7 +62,7 @@ $(VENV)/.dev: $(VENV)/.run locks/dev.txt
 	@touch $@
 
 demo: $(VENV)/.run
-	@$(BIN)/winready run --sandbox --category Core.Network
+	@$(BIN)/winready run --sandbox
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
@@ -156,16 +160,40 @@ test-windows-programs: $(VENV)/.dev build-windows-ground build-control-plane bui
 
 # Half an hour: Kubernetes' own tests say how far the simulated nodes are like Windows.
 fidelity: $(VENV)/.dev
-	@$(BIN)/python tools/fidelity.py --kubernetes $(KUBERNETES) --output docs/sandbox-fidelity.md
+	@$(BIN)/python tools/fidelity.py --kubernetes $(KUBERNETES) --output docs/sandbox-fidelity.md \
+	  --record src/winready/proof/records/sound.xml --record-windows tests/real/records/windows.xml
 
 prove: $(VENV)/.run
 	@$(BIN)/winready sandbox prove
 
+# Half an hour: what `make test` tries a few times is tried hundreds of times, with other seeds.
+CHAOS := PYTHONPATH=tests $(BIN)/python -m chaos.whole
+chaos: $(VENV)/.dev
+	@$(CHAOS) $(if $(PART),--part "$(PART)") --output build/chaos.json
+
+# Nothing in it depends on how busy the machine is.
+test-chaos: $(VENV)/.dev
+	@$(CHAOS) --part weather --part crashes --part "nodes gone" --seeds 1 --storms 0 --crashes 20 --nodes 10 \
+	  --output build/test-chaos.json
+
+# All inputs are known by their number: `python -m fuzz TARGET --only NUMBER` prints one.
+INPUTS := 100000
+fuzz: $(VENV)/.dev
+	@nice -n 15 $(BIN)/python -m fuzz $(TARGET) --inputs $(INPUTS)
+
 bench: $(VENV)/.dev
 	@set -e; for bench in bench/bench_*.py; do $(BIN)/python $$bench; done
 
+# Hours: everything that docs/reliability.md tells is measured again. What fails is told, and the page says what came.
+reliability: $(VENV)/.dev
+	-@$(MAKE) chaos
+	-@$(MAKE) fuzz
+	-@$(MAKE) bench
+	@$(BIN)/python tools/reliability.py --collect build
+
+# ADDRESS is where the files will lie; without it krew's manifest is for installing from files.
 release: $(VENV)/.dev
-	@$(BIN)/python tools/release.py
+	@$(BIN)/python tools/release.py $(if $(ADDRESS),--address $(ADDRESS))
 
 release-check: $(VENV)/.dev
 	@$(BIN)/python tools/release.py --rehearse

@@ -12,6 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import keep
+
 MANIFEST = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -59,6 +61,7 @@ spec:
 WINDOWS = ("os: {name: windows}\n      nodeSelector: {kubernetes.io/os: windows}", "example.org/app:1-ltsc2022")
 LINUX = ("nodeSelector: {kubernetes.io/os: linux}", "example.org/app:1")
 PER_FOLDER = 100
+ROUNDS = 5
 
 
 def make(folder: Path, count: int) -> int:
@@ -98,17 +101,20 @@ def main() -> None:
     if options.folder:
         print(json.dumps(measure(options.folder)))
         return
-    peaks = []
+    peaks, rates = [], []
     for count in (options.files, options.large):
         with tempfile.TemporaryDirectory() as name:
             manifests = make(Path(name), count)
             command = [sys.executable, __file__, "--folder", name]
-            result = json.loads(
-                subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
-            )
-        peaks.append(result["megabytes"])
-        rate = manifests / result["seconds"]
-        print(f"lint: {count:>7,} files: {rate:6,.0f} manifests per CPU second, {result['megabytes']:.0f} MB peak")
+            # Neighbours on the same cores make processor time longer, never shorter.
+            results = [
+                json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout)
+                for _ in range(ROUNDS)
+            ]
+        peaks.append(max(result["megabytes"] for result in results))
+        rates.append(manifests / min(result["seconds"] for result in results))
+        print(f"lint: {count:>7,} files: {rates[-1]:6,.0f} manifests per CPU second, {peaks[-1]:.0f} MB peak")
+    keep("lint_per_cpu_s", rates[0])
     print(f"lint: memory of {options.large:,} files over {options.files:,}: {peaks[1] / peaks[0]:.2f} times")
 
 

@@ -14,9 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+
+from figures import keep
 
 from real_programs import ensure
 from winready.spec.versions import Version
@@ -26,6 +29,8 @@ from winready.upstream.mapping import load_mapping
 
 KUBERNETES = "1.36.3"
 LIMIT = 4.0
+NEAR = 1.15
+"""What a whole run may take over its longest spec and the time until the first one begins."""
 SPEED, TIME_SCALE = "3", "5"
 REQUIREMENTS = [
     "core.network.windows-to-linux-service-ip",
@@ -59,8 +64,23 @@ def winready(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "winready", *arguments], capture_output=True, text=True, check=False)
 
 
-def by_engine(e2e: Path, kubeconfig: str, folder: Path) -> tuple[float, set[str]]:
-    """Wall seconds of a whole run, and the specs that passed in it."""
+@dataclass
+class Measured:
+    """A whole run by the engine: wall seconds, specs that passed, the longest of them, and when the first began."""
+
+    seconds: float
+    passed: set[str]
+    longest: float
+    start_up: float
+
+    @property
+    def ratio(self) -> float:
+        """Over what no order of the specs could go below."""
+        return self.seconds / (self.longest + self.start_up)
+
+
+def by_engine(e2e: Path, kubeconfig: str, folder: Path) -> Measured:
+    """The specs in a run."""
     chosen = [word for name in REQUIREMENTS for word in ("--requirement", name)]
     options = ["--engine", "upstream", "--e2e-binary", str(e2e), "--time-scale", TIME_SCALE, "-o", "json"]
     began = time.monotonic()
@@ -70,7 +90,13 @@ def by_engine(e2e: Path, kubeconfig: str, folder: Path) -> tuple[float, set[str]
         sys.exit(result.stderr)
     document = json.loads(result.stdout)
     probes = [probe for item in document["requirements"] for probe in item["evidence"].get("probes", [])]
-    return seconds, {probe["title"] for probe in probes if probe["ok"]}
+    events = [json.loads(line) for path in folder.glob("*/journal.jsonl") for line in path.read_text().splitlines()]
+    return Measured(
+        seconds,
+        {probe["title"] for probe in probes if probe["ok"]},
+        max(probe["seconds"] for probe in probes),
+        min(event["at_s"] for event in events if event["event"] == "upstream-progress"),
+    )
 
 
 def one_by_one(e2e: Path, kubeconfig: str, folder: Path) -> tuple[float, set[str]]:
@@ -107,18 +133,23 @@ def main() -> None:
             (folder / "one").mkdir()
             sequence, passed_one_by_one = one_by_one(e2e, kubeconfig, folder / "one")
             winready("steer", "delete", "--kubeconfig", kubeconfig)
-            engine, passed_by_engine = by_engine(e2e, kubeconfig, folder / "engine")
+            engine = by_engine(e2e, kubeconfig, folder / "engine")
     finally:
         winready("sandbox", "down", "--name", name)
-    ratio = sequence / engine
+    ratio = sequence / engine.seconds
     print(
-        f"upstream: {len(wanted)} specs, one process each in sequence {sequence:.0f} s, winready run {engine:.0f} s, "
-        f"ratio {ratio:.1f} (at least {LIMIT:g})"
+        f"upstream: {len(wanted)} specs, one process each in sequence {sequence:.0f} s, winready run "
+        f"{engine.seconds:.0f} s, ratio {ratio:.1f} (at least {LIMIT:g})"
     )
-    for way, passed in (("in sequence", passed_one_by_one), ("by the engine", passed_by_engine)):
+    print(
+        f"upstream: the longest spec took {engine.longest:.0f} s, the first began after {engine.start_up:.0f} s: "
+        f"ratio {engine.ratio:.2f} (limit {NEAR})"
+    )
+    keep("upstream_ratio", engine.ratio)
+    for way, passed in (("in sequence", passed_one_by_one), ("by the engine", engine.passed)):
         if missing := wanted - passed:
             sys.exit(f"upstream: not passed {way}: {'; '.join(sorted(missing))}")
-    if ratio < LIMIT:
+    if ratio < LIMIT or engine.ratio > NEAR:
         sys.exit("upstream: outside its limit")
 
 

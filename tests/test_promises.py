@@ -11,7 +11,7 @@ import click
 import pytest
 
 from winready.cli.main import cli
-from winready.engine import events
+from winready.engine import events, preflight
 from winready.lint import catalog
 from winready.node import parameters
 from winready.report import record
@@ -36,7 +36,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
             assert command is not None
             if isinstance(command, click.Group):
                 yield from below(command, f"{name} {word}")
-            else:
+            if not isinstance(command, click.Group) or command.invoke_without_command:
                 yield f"{name} {word}", command
 
     return below(cli, "winready")
@@ -86,7 +86,8 @@ def test_ways_out_are_found(tmp_path: Path) -> None:
 def test_no_option_turns_the_verification_of_certificates_off() -> None:
     options = {word for _, command in commands() for option in command.params for word in option.opts}
     assert "--kubeconfig" in options
-    assert [word for word in options if re.search("insecure|tls|ssl|verify|certificate", word)] == []
+    # `matrix --verify` has the cluster verify features; it says nothing about connections.
+    assert [word for word in options - {"--verify"} if re.search("insecure|tls|ssl|verify|certificate", word)] == []
 
 
 def test_the_commands_with_json_are_named() -> None:
@@ -104,7 +105,7 @@ def test_the_schemas_are_named() -> None:
     named = set(re.findall(r"`(winready-\w+/\d+)`", (ROOT / "docs" / "stability.md").read_text()))
     data = [ROOT / "src" / "winready" / name for name in ("spec/standard.yaml", "upstream/mapping.yaml")]
     files = [re.findall(r"^schema: (\S+)$", path.read_text(), re.MULTILINE)[0] for path in data]
-    assert named == {record.SCHEMA, events.SCHEMA, making.SCHEMA, parameters.SCHEMA, *files}
+    assert named == {record.SCHEMA, events.SCHEMA, making.SCHEMA, parameters.SCHEMA, preflight.SCHEMA, *files}
 
 
 def test_no_id_is_taken_back() -> None:
@@ -117,3 +118,15 @@ def test_no_id_is_taken_back() -> None:
     }
     promised = set((ROOT / "tests" / "promised-ids.txt").read_text().splitlines())
     assert promised - there == set(), "docs/stability.md says how something is given up"
+
+
+def test_every_interpreter_is_started_apart_from_the_current_folder() -> None:
+    lists = [
+        (path.name, [ast.unparse(each).strip("'") for each in node.elts])
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.List)
+    ]
+    started = [(name, words) for name, words in lists if "sys.executable" in words]
+    assert started
+    assert [name for name, words in started if not set(words) & {"-P", "-I", "-IS"}] == []

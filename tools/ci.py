@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 LIMIT = 74 * MINUTE
 """The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
-AIM_COLD, AIM_WARM = 130 * MINUTE, 33 * MINUTE
+AIM_COLD, AIM_WARM = 136 * MINUTE, 36 * MINUTE
 """What the sums of the table stay below: with everything built it all runs, without it the last stages may not fit."""
 GRACE = 10
 """Seconds between asking a process to end and ending it."""
@@ -87,9 +87,10 @@ def programs(version: str, *names: str) -> tuple[Path, ...]:
 
 
 STAGES = (
-    Stage("test", ("make", "test"), budget=25 * MINUTE, warm=390, cold=450, required=True),
+    Stage("test", ("make", "test"), budget=35 * MINUTE, warm=450, cold=480, required=True),
     Stage("prove", ("make", "prove"), budget=55 * MINUTE, warm=240, cold=900, required=True, beside=True),
-    Stage("release", ("make", "release-check"), budget=5 * MINUTE, warm=10, cold=60, needs=(ROOT / ".git",)),
+    Stage("chaos", ("make", "test-chaos"), budget=20 * MINUTE, warm=20, cold=50, beside=True),
+    Stage("release", ("make", "release-check"), budget=12 * MINUTE, warm=60, cold=180, needs=(ROOT / ".git",)),
     Stage("host node", ("make", "test-host"), budget=15 * MINUTE, warm=10, cold=300, waits=True),
     Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=60, cold=180),
     Stage(
@@ -121,8 +122,8 @@ STAGES = (
         f"control plane {NEWEST}",
         ("make", "test-control-plane"),
         budget=25 * MINUTE,
-        warm=600,
-        cold=600,
+        warm=620,
+        cold=620,
         needs=(f"build control plane {NEWEST}",),
     ),
     Stage(
@@ -161,9 +162,9 @@ STAGES = (
     Stage(
         f"control plane {OLDER}",
         ("make", "test-older"),
-        budget=12 * MINUTE,
-        warm=180,
-        cold=180,
+        budget=14 * MINUTE,
+        warm=280,
+        cold=280,
         needs=(f"build control plane {NEWEST}", f"build control plane {OLDER}"),
     ),
     Stage(

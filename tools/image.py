@@ -30,6 +30,7 @@ import debian
 import oci
 import release
 import sbom
+import wheels
 from oci import Tree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,16 +39,6 @@ TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 LOADERS = {"amd64": "ld-linux-x86-64.so.2", "arm64": "ld-linux-aarch64.so.1"}
 PYTHON = "python3.11"
-TARGET = {
-    "python_version": "3.11",
-    "python_full_version": "3.11.2",
-    "implementation_name": "cpython",
-    "platform_python_implementation": "CPython",
-    "sys_platform": "linux",
-    "platform_system": "Linux",
-    "os_name": "posix",
-    "extra": "",
-}
 NEWEST_GLIBC, OLDEST_GLIBC = 36, 17
 LIBRARIES = (
     "libbz2-1.0",
@@ -147,63 +138,11 @@ def _wanted(package: str, path: str) -> bool:
     return path.startswith((f"usr/lib/{PYTHON}/", f"usr/bin/{PYTHON}")) or path == f"etc/{PYTHON}/sitecustomize.py"
 
 
-def wheels(architecture: str, folder: Path) -> list[Path]:
-    """The locked wheels for an architecture; pip holds each to its digest."""
+def interpreter(architecture: str) -> wheels.Target:
+    """The image's own Python on an architecture."""
     machine = {value: key for key, value in MACHINES.items()}[architecture]
-    wanted = folder / "requirements.txt"
-    wanted.write_text("".join(_requirements()))
-    platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(NEWEST_GLIBC, OLDEST_GLIBC - 1, -1)]
-    options = [word for name in (*platforms, f"manylinux2014_{machine}") for word in ("--platform", name)]
-    options += [
-        "--python-version",
-        "3.11",
-        "--implementation",
-        "cp",
-        "--abi",
-        "cp311",
-        "--abi",
-        "abi3",
-        "--abi",
-        "none",
-    ]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--only-binary", ":all:", "--require-hashes", "-r", str(wanted), "-d", str(folder), *options]
-    done = subprocess.run(command, text=True, capture_output=True, check=False)
-    if done.returncode != 0:
-        raise ImageError(refusal(done.stderr, architecture))
-    return sorted(folder.glob("*.whl"))
-
-
-def refusal(words: str, architecture: str) -> str:
-    """Why pip did not bring a package, in one sentence that names it."""
-    if found := re.search(r"No matching distribution found for (\S+)", words):
-        return (
-            f"{found[1]} has no wheel for linux/{architecture} at the package index, or has vanished from it; "
-            "make lock takes what has replaced it"
-        )
-    if found := re.search(r"^\s+(\S+==\S+) .*:$\n\s+Expected sha256", words, re.MULTILINE):
-        return f"{found[1]} is not what locks/run.txt has the digest of; it was changed"
-    return (
-        f"the wheels for linux/{architecture} cannot be had: {(words.strip() or 'pip said nothing').splitlines()[-1]}"
-    )
-
-
-def _requirements() -> list[str]:
-    """The lines of the lock that a run needs on the image's own Python."""
-    from packaging.requirements import Requirement
-    from packaging.utils import canonicalize_name
-
-    needed, lines = sbom.needed(ROOT), []
-    for line in (ROOT / "locks" / "run.txt").read_text().replace("\\\n", " ").splitlines():
-        text, _, hashes = line.partition(" --hash=")
-        if line.startswith("#") or not hashes:
-            continue
-        requirement = Requirement(text)
-        if canonicalize_name(requirement.name) not in needed:
-            continue
-        if requirement.marker is None or requirement.marker.evaluate(TARGET):
-            lines.append(f"{requirement.name}{requirement.specifier} --hash={hashes}\n")
-    return lines
+    tags = [f"manylinux_2_{minor}_{machine}" for minor in range(NEWEST_GLIBC, OLDEST_GLIBC - 1, -1)]
+    return wheels.Target(f"linux/{architecture}", "linux", "3.11", (*tags, f"manylinux2014_{machine}"))
 
 
 def installed(files: list[Path]) -> Tree:
@@ -335,8 +274,7 @@ def build(wheel: Path, version: str, epoch: int, target: Path) -> str:
         unpack(bases[here], scratch / "python")
         compiler = Compiler(scratch / "python", here)
         for architecture, system in bases.items():
-            (scratch / architecture).mkdir()
-            needed = installed(wheels(architecture, scratch / architecture))
+            needed = installed(wheels.kept(interpreter(architecture)))
             compiler.add(system, needed, own)
             layers = [oci.layer(tree, epoch) for tree in (system, needed, own)]
             images.append(layout.image(layers, architecture, config, created))
@@ -362,7 +300,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="winready-wheel-") as folder:
             (wheel,) = release.hatch(ROOT, Path(folder), epoch, "wheel")
             digest = build(wheel, version, epoch, target)
-    except (ImageError, debian.DebianError, release.Refused, sbom.SbomError) as error:
+    except (ImageError, debian.DebianError, wheels.WheelError, release.Refused, sbom.SbomError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except OSError as error:

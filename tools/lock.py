@@ -26,12 +26,13 @@ def resolve(requirements: list[str], target: Path, constraints: Path | None = No
 
 
 def main() -> None:
-    """Resolve the run-time set first; the development set is held to it."""
+    """Resolve the run-time set first; the development set is held to it. What releases are tried with stands alone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     locks = ROOT / "locks"
     runtime = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     resolve(runtime, locks / "run.txt")
     resolve([*runtime, *project["dependency-groups"]["dev"]], locks / "dev.txt", constraints=locks / "run.txt")
+    resolve(project["dependency-groups"]["trial"], locks / "trial.txt")
 
 
 if __name__ == "__main__":

@@ -69,6 +69,8 @@ OTHER_MODULES = {
     ),
     "helm": Module("helm.sh/helm/v3", "v3.22.0", "/cmd/helm", variable="helm.sh/helm/v3/internal/version.version"),
     "kustomize": Module("sigs.k8s.io/kustomize/kustomize/v5", "v5.8.1"),
+    "krew": Module("sigs.k8s.io/krew", "v0.5.0", "/cmd/krew"),
+    "validate-krew-manifest": Module("sigs.k8s.io/krew", "v0.5.0", "/cmd/validate-krew-manifest"),
     "host-local.exe": Module("github.com/containernetworking/plugins", "v1.8.0", "/plugins/ipam/host-local"),
 }
 MODULE_FILES = {  # file: module, pinned version, path in the module

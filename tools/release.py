@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Make a release of the last commit in ``dist/``: sdist, wheel, container image, bill of materials and checksums.
+"""Make a release of the last commit in ``dist/``: all that winready is installed from, with bill and checksums.
 
 A release is a function of a commit: version and changelog are written and committed before, nothing is edited here.
 Everything is built twice, from exports in different folders, and once more from the sdist; all must agree to the byte.
-The wheel is then installed into a new environment with the locked dependencies, and tried.
+The wheel is then installed into a new environment with the locked dependencies, and tried; ``tests/installing``
+installs whatever was made in the ways that users do.
 
     release.py --rehearse     does it for a version that is not released yet, without the image, and keeps nothing
+    release.py --address URL  tells krew's manifest where the files will lie
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import krew
+import onefile
 import sbom
+import wheels
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTION = re.compile(r"^## (?P<version>\S+) \((?P<day>[^)]*)\)$\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -91,6 +96,13 @@ def export(root: Path, folder: Path) -> Path:
     return folder
 
 
+def write_manual(sources: Path) -> Path:
+    """Let the commands of these sources write their manual pages where the build looks for them."""
+    environment = {**os.environ, "PYTHONPATH": str(sources / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    call(sys.executable, "-P", "-m", "winready", "man", "--write", sources / "man", cwd=sources, env=environment)
+    return sources
+
+
 def hatch(sources: Path, target: Path, epoch: int, *kinds: str) -> list[Path]:
     """Let the pinned hatchling of this environment build; it needs no network."""
     options = [word for kind in kinds for word in ("-t", kind)]
@@ -101,7 +113,8 @@ def hatch(sources: Path, target: Path, epoch: int, *kinds: str) -> list[Path]:
 
 def build(root: Path, scratch: Path, epoch: int) -> tuple[Path, Path]:
     """Sdist and wheel, after all ways to build them gave the same bytes."""
-    first, second = (hatch(export(root, scratch / n), scratch / n / "dist", epoch, "sdist", "wheel") for n in "ab")
+    sources = [write_manual(export(root, scratch / name)) for name in "ab"]
+    first, second = (hatch(each, each / "dist", epoch, "sdist", "wheel") for each in sources)
     wheel, sdist = sorted(first, key=lambda path: path.suffix, reverse=True)
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch / "c", filter="data")
@@ -119,8 +132,11 @@ def check_contents(root: Path, wheel: Path) -> None:
     wanted = {name.removeprefix("src/") for name in committed}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    if wanted != held:
-        raise Refused(f"{wheel.name} differs from src/ in {', '.join(sorted(wanted ^ held))}")
+    pages = {name for name in held if ".data/data/share/man/man1/" in name}
+    if wanted != held - pages:
+        raise Refused(f"{wheel.name} differs from src/ in {', '.join(sorted(wanted ^ (held - pages)))}")
+    if not any(name.endswith("/winready.1") for name in pages):
+        raise Refused(f"{wheel.name} has no manual pages")
 
 
 def try_out(root: Path, wheel: Path, version: str, scratch: Path) -> None:
@@ -139,6 +155,48 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def make_programs(wheel: Path, version: str, epoch: int, address: str, scratch: Path) -> list[Path]:
+    """One file for each platform, and what krew needs of them."""
+    made = []
+    for folder in (scratch / "programs-a", scratch / "programs-b"):
+        folder.mkdir()
+        files = [*onefile.make_all(wheel, version, epoch, folder), *krew.archives(version, folder, epoch)]
+        (folder / krew.MANIFEST).write_text(krew.manifest(version, folder, address))
+        made.append([*files, folder / krew.MANIFEST])
+    for first, second in zip(*made, strict=True):
+        if not filecmp.cmp(first, second, shallow=False):
+            raise Refused(f"{first.name} is not reproducible: two builds of one commit differ")
+    return made[0]
+
+
+def pack_manual(pages: Path, version: str, epoch: int, target: Path) -> Path:
+    """The manual pages for whoever installs them elsewhere, as one archive."""
+    files = [(f"man1/{page.name}", page, 0o644) for page in sorted(pages.iterdir())]
+    archive = target / f"winready-{version}-man.tar.gz"
+    archive.write_bytes(krew.packed(files, epoch))
+    return archive
+
+
+def try_installing(root: Path, dist: Path) -> None:
+    """Install what was made in each of the ways that users do; a way that cannot be tried here is named."""
+    command = [sys.executable, "-m", "pytest", "--override-ini", "addopts=", "-q", "-rs", "--import-mode=importlib"]
+    command += [
+        "--strict-markers",
+        "--timeout",
+        "900",
+        "--numprocesses",
+        "2",
+        "--dist",
+        "loadfile",
+        str(root / "tests" / "installing"),
+    ]
+    environment = {**os.environ, "WINREADY_DIST": str(dist)}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Refused(f"what was made cannot be installed:\n{done.stdout}{done.stderr}")
+    print(done.stdout, end="")
+
+
 def make_image(wheel: Path, version: str, epoch: int, scratch: Path) -> tuple[list[Path], list[dict[str, Any]]]:
     """The image of the wheel as one file with its digest beside it, and what it adds to the bill of materials."""
     import debian
@@ -147,7 +205,7 @@ def make_image(wheel: Path, version: str, epoch: int, scratch: Path) -> tuple[li
 
     try:
         digests = [image.build(wheel, version, epoch, scratch / name) for name in ("image-a", "image-b")]
-    except (image.ImageError, debian.DebianError) as error:
+    except (image.ImageError, debian.DebianError, wheels.WheelError) as error:
         raise Refused(str(error)) from None
     if digests[0] != digests[1]:
         raise Refused("the image is not reproducible: two builds of one commit differ")
@@ -158,10 +216,11 @@ def make_image(wheel: Path, version: str, epoch: int, scratch: Path) -> tuple[li
     return [archive, told], image.bill(packages, {f"winready:{version}": digests[0]})
 
 
-def release(root: Path, target: Path, *, rehearse: bool) -> list[Path]:
+def release(root: Path, target: Path, *, rehearse: bool, address: str = "") -> list[Path]:
     """Everything, in order; ``target`` is replaced only when all went well."""
     version = version_of(root)
     check_changelog(root, version, rehearse=rehearse)
+    krew.check_address(address)
     if not rehearse:
         check_tree(root)
     epoch = epoch_of(root)
@@ -172,7 +231,8 @@ def release(root: Path, target: Path, *, rehearse: bool) -> list[Path]:
         try_out(root, wheel, version, scratch / "trial")
         bill = scratch / f"winready-{version}.cdx.json"
         document = sbom.make(root, version, digest(wheel), epoch)
-        files = [sdist, wheel, bill]
+        manual = pack_manual(scratch / "a" / "man" / "man1", version, epoch, scratch)
+        files = [sdist, wheel, *make_programs(wheel, version, epoch, address, scratch), manual, bill]
         if not rehearse:
             made, components = make_image(wheel, version, epoch, scratch)
             document["components"] += components
@@ -180,20 +240,28 @@ def release(root: Path, target: Path, *, rehearse: bool) -> list[Path]:
         bill.write_text(json.dumps(document, indent=1) + "\n")
         sums = scratch / "SHA256SUMS"
         sums.write_text("".join(f"{digest(path)}  {path.name}\n" for path in files))
+        dist = scratch / "dist"
+        dist.mkdir()
+        for path in (*files, sums):
+            shutil.move(path, dist)
+        try_installing(root, dist)
         shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
-        return [Path(shutil.copy(path, target)) for path in (*files, sums)]
+        shutil.copytree(dist, target)
+        return [target / path.name for path in (*files, sums)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rehearse", action="store_true", help="for a version not yet released; nothing is kept")
-    rehearse = parser.parse_args().rehearse
+    parser.add_argument("--address", default="", metavar="URL", help="where the files will lie, for krew's manifest")
+    given = parser.parse_args()
+    rehearse: bool = given.rehearse
     try:
         with tempfile.TemporaryDirectory() as nowhere:
-            made = release(ROOT, Path(nowhere) / "dist" if rehearse else ROOT / "dist", rehearse=rehearse)
+            target = Path(nowhere) / "dist" if rehearse else ROOT / "dist"
+            made = release(ROOT, target, rehearse=rehearse, address=given.address)
             print("\n".join(f"{digest(path)[:16]}  {path.name}" for path in made))
-    except (Refused, sbom.SbomError) as error:
+    except (Refused, sbom.SbomError, wheels.WheelError, krew.KrewError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     commit = git(ROOT, "log", "-1", "--format=%h").decode().strip()

@@ -1,18 +1,27 @@
-"""Entry point of the console scripts; it answers ``--version`` before anything else is imported."""
+"""Entry point of the console scripts; it answers what needs no command before anything else is imported."""
 
 import sys
 
 
 def main() -> None:
     """Run the command line."""
-    if sys.argv[1:] == ["--version"]:
-        from winready import __version__
+    try:
+        from winready.cli import front
 
-        print(f"winready {__version__}")
-        return
-    from winready.cli.main import cli
+        if (text := front.answer(sys.argv[1:])) is not None:
+            front.say(text)
+            return
+        from winready.cli.main import cli
 
-    cli(prog_name="winready")
+        cli(prog_name="winready", standalone_mode=True)
+    except ModuleNotFoundError as error:
+        if error.name not in ("fcntl", "pwd", "grp", "termios", "resource"):
+            raise
+        print("error: this command needs Linux or macOS; on Windows run it in WSL or a container", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        # So early that nobody stands ready to clean up: there is nothing yet.
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from winready_sandbox.garbage import leave_alone_what_is_there
 from winready_sandbox.plan import Plan
 from winready_sandbox.state import Place, StateError
 
-READY_TIMEOUT = 60.0
+READY_TIMEOUT, EACH_NODE = 60.0, 0.2
+"""Wall seconds that a sandbox has for its start on a busy machine, and for each of its nodes besides."""
 LOG_LINES = 15
 Ready = Callable[[dict[str, Any]], None]
 
@@ -42,7 +44,7 @@ async def serve(plan: Plan, place: Place, ready: Ready) -> None:
     async with Sandbox(plan, place, stopping) as sandbox:
         document = await sandbox.document()
         place.document.write_text(json.dumps(document))
-        gc.freeze()
+        leave_alone_what_is_there()
         gc.enable()
         ready(document)
         await sandbox.wait()
@@ -61,6 +63,7 @@ def start(plan: Plan) -> dict[str, Any]:
     if place.running():
         raise StateError(place.taken())
     place.folder.mkdir(mode=0o700, exist_ok=True)
+    patience = READY_TIMEOUT + EACH_NODE * len(plan.nodes)
     reading, writing = os.pipe()
     command = [sys.executable, "-P", "-m", "winready_sandbox.daemon", json.dumps(asdict(plan)), str(writing)]
     with place.log.open("ab") as log, open(os.devnull, "rb") as nothing:
@@ -70,7 +73,7 @@ def start(plan: Plan) -> dict[str, Any]:
     os.close(writing)
     try:
         with open(reading, encoding="utf-8") as pipe:
-            late = not select.select([pipe], [], [], READY_TIMEOUT)[0]
+            late = not select.select([pipe], [], [], patience)[0]
             line = "" if late else pipe.readline()
     except KeyboardInterrupt:
         process.terminate()
@@ -82,7 +85,7 @@ def start(plan: Plan) -> dict[str, Any]:
         process.wait()
         tail = _tail(place)
         place.sweep()
-        what = f"was not ready after {READY_TIMEOUT:g} s" if late else "ended while it was starting"
+        what = f"was not ready after {patience:g} s" if late else "ended while it was starting"
         raise StateError(f"the sandbox {what} (exit code {process.returncode})\n{tail}".rstrip())
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:

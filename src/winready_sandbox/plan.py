@@ -10,10 +10,12 @@ from typing import Any, Literal
 from winready_sandbox.machine.builds import DEFAULT_CONTAINERD, containerd_release, windows_build
 from winready_sandbox.versions import DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, minor_of
 
-MOST_NODES = 200
-"""As many as the simulated addresses leave room for."""
+MOST_NODES = 2000
+FEW_NODES = 200
+"""As many as fit into the usual addresses; larger clusters have wider ranges."""
 HOST_NUMBER = 253
-"""Of the host node among the simulated addresses, beyond those of all others."""
+"""Of the host node among the simulated addresses, beyond those of a few others."""
+WIDE_PODS, WIDE_FIRST = "10.128.0.0/10", 128
 _LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
@@ -30,16 +32,22 @@ class NodePlan:
     number: int
     build: str = ""
     dual_stack: bool = False
+    wide: bool = False
+    """Whether it is one of very many."""
 
     @property
     def addresses(self) -> list[str]:
         """The node's own addresses in the simulated network."""
-        return [f"10.250.0.{self.number}", *([f"fd00:10:250::{self.number:x}"] if self.dual_stack else [])]
+        # The first block of the range has addresses for others besides nodes.
+        own = f"10.250.{1 + self.number // 250}.{1 + self.number % 250}" if self.wide else f"10.250.0.{self.number}"
+        return [own, *([f"fd00:10:250::{self.number:x}"] if self.dual_stack else [])]
 
     @property
     def pod_networks(self) -> list[str]:
         """The ranges that its pods get addresses from."""
-        return [f"10.244.{self.number}.0/24", *([f"fd00:10:244:{self.number:x}::/64"] if self.dual_stack else [])]
+        high, low = divmod(self.number, 256)
+        own = f"10.{WIDE_FIRST + high}.{low}.0/24" if self.wide else f"10.244.{self.number}.0/24"
+        return [own, *([f"fd00:10:244:{self.number:x}::/64"] if self.dual_stack else [])]
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,12 @@ class Plan:
     @property
     def pod_networks(self) -> tuple[str, ...]:
         """The ranges that the nodes' own ones are slices of, one for each IP family."""
-        return ("10.244.0.0/16", *(("fd00:10:244::/48",) if self.dual_stack else ()))
+        return (WIDE_PODS if self.wide else "10.244.0.0/16", *(("fd00:10:244::/48",) if self.dual_stack else ()))
+
+    @property
+    def wide(self) -> bool:
+        """Whether it has too many nodes for the usual addresses."""
+        return self.linux + self.windows > FEW_NODES
 
     @property
     def service_networks(self) -> tuple[str, ...]:
@@ -149,10 +162,11 @@ class Plan:
         """The nodes, Linux first: addresses of one run look like those of the next."""
         names = f".{self.node_domain}" if self.node_domain else ""
         builds = self.windows_builds
-        linux = [NodePlan(f"linux-{n}{names}", "linux", n + 1, "", self.dual_stack) for n in range(1, self.linux + 1)]
+        more = (self.dual_stack, self.wide)
+        linux = [NodePlan(f"linux-{n}{names}", "linux", n + 1, "", *more) for n in range(1, self.linux + 1)]
         first = self.linux + 1
         windows = [
-            NodePlan(f"windows-{n}{names}", "windows", first + n, builds[(n - 1) % len(builds)], self.dual_stack)
+            NodePlan(f"windows-{n}{names}", "windows", first + n, builds[(n - 1) % len(builds)], *more)
             for n in range(1, self.windows + 1)
         ]
         return [*linux, *windows]

@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import asyncio
 
+FULL = 2**20
+"""Bytes in a pipe from which on a considerate writer waits for its reader."""
+MOST = 64 * 2**20
+"""Bytes that anybody gets who wants everything: more would be the host's memory, not that of a simulated machine."""
+
+
+class Flooded(Exception):
+    """More came than anybody can hold."""
+
+
+def encoded(text: str) -> bytes:
+    """A text as programs write it; what came in as other bytes than UTF-8 goes out as these bytes again."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
 
 class Pipe:
     """A one-way byte stream; reading returns ``b""`` once it is closed and drained.
 
     Every simulated program talks through these, in lines mostly: asyncio's reader costs three calls for a line.
+    Writing never waits; who writes much asks for `room` now and then, so that a slow reader slows the writer down.
     """
 
     def __init__(self) -> None:
         self._inside = bytearray()
         self._arrival: asyncio.Future[None] | None = None
+        self._writers: list[asyncio.Future[None]] = []
+        self._full = FULL
         self.closed = False
 
     def write(self, data: bytes) -> None:
@@ -27,6 +47,14 @@ class Pipe:
         if not self.closed:
             self.closed = True
             self._wake()
+            self._let_in()
+
+    async def room(self) -> None:
+        """Wait while it is full, as a write to a full pipe does; whoever closes it ends the wait."""
+        while len(self._inside) >= self._full and not self.closed:
+            future = asyncio.get_running_loop().create_future()
+            self._writers.append(future)
+            await future
 
     async def read(self, size: int = 65536) -> bytes:
         """Some bytes as soon as there are any."""
@@ -35,16 +63,29 @@ class Pipe:
         return self._take(size)
 
     async def read_all(self) -> bytes:
-        """Everything up to the end."""
-        while not self.closed:
-            await self._more()
-        return self._take(len(self._inside))
+        """Everything up to the end; raises `Flooded` where that is too much."""
+        found = bytearray()
+        while data := await self.read(FULL):
+            found += data
+            if len(found) > MOST:
+                raise Flooded
+        return bytes(found)
+
+    async def read_head(self, size: int) -> bytes:
+        """The first bytes up to a size; what follows is read, so that nobody waits, and forgotten."""
+        found = bytearray()
+        while data := await self.read(FULL):
+            found += data[: size - len(found)]
+        return bytes(found)
 
     async def readline(self) -> bytes:
         """One line with its end, or what is left."""
         seen = 0
         while not (end := self._inside.find(b"\n", seen) + 1) and not self.closed:
             seen = len(self._inside)
+            if seen > MOST:
+                raise Flooded
+            self._want_more()
             await self._more()
         return self._take(end or len(self._inside))
 
@@ -61,13 +102,30 @@ class Pipe:
         while len(self._inside) < size:
             if self.closed:
                 raise asyncio.IncompleteReadError(self._take(size), size)
+            self._want_more()
             await self._more()
         return self._take(size)
 
     def _take(self, size: int) -> bytes:
         data = bytes(self._inside[:size])
         del self._inside[:size]
+        self._full = FULL
+        if self._writers:
+            self._let_in()
         return data
+
+    def _want_more(self) -> None:
+        """A reader needs what is inside and more at once, so that writers may go on."""
+        if len(self._inside) >= self._full:
+            self._full = len(self._inside) + FULL
+            self._let_in()
+
+    def _let_in(self) -> None:
+        """Those who wait for room look again."""
+        writers, self._writers = self._writers, []
+        for future in writers:
+            if not future.done():
+                future.set_result(None)
 
     async def _more(self) -> None:
         if self._arrival is not None:
@@ -98,6 +156,7 @@ class Connection:
         self.take_head = inbound.take_head
         self.read_all = inbound.read_all
         self.write = outbound.write
+        self.room = outbound.room
 
     @property
     def ended(self) -> bool:

@@ -6,6 +6,7 @@ import re
 
 OLDEST_MINOR, NEWEST_MINOR, DEFAULT_MINOR = 23, 37, 36
 _RELEASE = re.compile(r"v?1\.(\d+)(?:\.\d+)?")
+_MINOR = re.compile(r"v1\.(\d|[1-9]\d*)")
 
 
 def minor_of(release: str) -> int:
@@ -16,6 +17,12 @@ def minor_of(release: str) -> int:
 def minor_of_build(version: str) -> int:
     """36 for ``v1.36.3-rc.1+vendor`` as well: what programs say that they are."""
     return _minor(_RELEASE.match(version), version)
+
+
+def minor_of_label(text: str) -> int | None:
+    """36 for ``v1.36`` and nothing else, as labels have it; None if it is none."""
+    found = _MINOR.fullmatch(text)
+    return int(found[1]) if found else None
 
 
 def _minor(found: re.Match[str] | None, text: str) -> int:

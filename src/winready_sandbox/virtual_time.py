@@ -24,6 +24,8 @@ TICK = 2.0**-20
 """Seconds, a power of two: sums and differences of ticks are exact."""
 MOST_TURNS = 1_000_000
 """Turns of the loop in one moment; far more than any work here needs."""
+LOOK_EVERY = 256
+"""Turns of the loop after which it looks for signals that somebody wants to hear of."""
 LATECOMERS = 0.002
 """Wall seconds to wait for what is on its way through the kernel before the clock jumps."""
 T = TypeVar("T")
@@ -43,6 +45,8 @@ class _Selector(selectors.BaseSelector):
         """Calls that threads are busy with."""
         self.streams: set[int] = set()
         """Open connections through the kernel: there, bytes can be under way that nobody has seen yet."""
+        self.hears_signals = False
+        self._unlooked = 0
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         key = self._real.register(fileobj, events, data)
@@ -65,7 +69,7 @@ class _Selector(selectors.BaseSelector):
         self._real.close()
 
     def select(self, timeout: float | None = None) -> Found:
-        if self.streams or self.outside_work or timeout is None:
+        if self.streams or self.outside_work or timeout is None or self._signals_due():
             found = self._real.select(0)
             if found:
                 return found
@@ -83,6 +87,14 @@ class _Selector(selectors.BaseSelector):
             return found
         self.now += timeout
         return []
+
+    def _signals_due(self) -> bool:
+        """Signals come through the kernel, too, but rarely: looking at every turn costs more than it tells."""
+        self._unlooked += self.hears_signals
+        if self._unlooked < LOOK_EVERY:
+            return False
+        self._unlooked = 0
+        return True
 
 
 class VirtualTimeLoop(LeanLoop):
@@ -126,6 +138,11 @@ class VirtualTimeLoop(LeanLoop):
         before = self._set.get(tick, 0)
         self._set[tick] = before + 1
         return super().call_at(tick + before * TICK, callback, *args, context=context)
+
+    def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Arguments]], object], *args: *Arguments) -> None:
+        """From now on signals are looked for."""
+        super().add_signal_handler(sig, callback, *args)
+        self._files.hears_signals = True
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Arguments]], T], *args: *Arguments

@@ -14,6 +14,8 @@ import pytest
 from checks.test_hostprocess import results, told
 from engine.conftest import _enter
 from engine.stage import Listener, Played, Stage
+from winready.checks.registry import load_checks
+from winready.checks.rights import rights_to_grant
 from winready.cluster.client import Client
 from winready.cluster.directory import ActiveDirectory
 from winready.cluster.kubeconfig import Target
@@ -362,7 +364,8 @@ def play_as(stage: Stage, file: ActiveDirectory, *, granted: ActiveDirectory | N
     """
     user = User("operator", (AUTHENTICATED,))
     plane = stage.sandbox.embedded
-    objects = manifest("winready", "winready", user.name, directory=granted)
+    rights = rights_to_grant(load_checks(), Settings(run_id="rights", active_directory=granted))
+    objects = manifest("winready", "winready", user.name, rights)
     for obj in objects:
         if "rules" in obj:
             kept = [rule for rule in obj["rules"] if without not in rule["resources"] or "resourceNames" in rule]

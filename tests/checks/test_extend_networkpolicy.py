@@ -9,6 +9,8 @@ from checks.conftest import broken
 from engine.stage import STANDARD, Listener, Played, Stage
 from winready.checks.context import Context
 from winready.checks.extend_networkpolicy.policed import Policed
+from winready.checks.registry import load_checks
+from winready.checks.rights import rights_to_grant
 from winready.checks.world import World
 from winready.cluster.client import Client
 from winready.cluster.failures import CheckBlocked
@@ -91,7 +93,8 @@ def operator(stage: Stage, *without: str) -> Target:
     """Somebody with the rights that ``winready rbac`` prints, but for those on some resources."""
     user = User("operator", (AUTHENTICATED,))
     plane = stage.sandbox.embedded
-    for obj in manifest("winready", "winready", user.name):
+    rights = rights_to_grant(load_checks(), Settings(run_id="rights"))
+    for obj in manifest("winready", "winready", user.name, rights):
         if obj["kind"] == "ClusterRole":
             obj = {**obj, "rules": [rule for rule in obj["rules"] if not set(without) & set(rule["resources"])]}
         plane.client.create(f"{obj['kind'].lower()}s", obj)

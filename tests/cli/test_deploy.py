@@ -224,7 +224,7 @@ def test_what_is_printed_is_one_list_of_objects(output: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["job"], "Missing option '--image'"),
+        (["job"], "missing option '--image'"),
         (["job", "--image", "Registry.Example.com/Winready"], "is not the name of an image"),
         (["job", "--image", "r.io/w:1 --privileged"], "is not the name of an image"),
         (["job", "--image", "r.io/w@sha256:abc"], "is not the name of an image"),
@@ -247,7 +247,7 @@ def test_what_is_printed_is_one_list_of_objects(output: str) -> None:
         (["job", *IMAGE, "--linux-conformance", "/nowhere.xml"], "cannot be read"),
         (["job", *IMAGE, "--dry-run"], "--dry-run goes with --apply"),
         (["job", *IMAGE, "--context", "x"], "--context goes with --apply"),
-        (["cronjob", *IMAGE], "Missing option '--schedule'"),
+        (["cronjob", *IMAGE], "missing option '--schedule'"),
         (["cronjob", *IMAGE, "--schedule", "every monday"], "2 fields instead of five"),
         (["cronjob", *IMAGE, "--schedule", "61 * * * *"], "outside of what the minute can be"),
         (["cronjob", *IMAGE, "--schedule", "0 0 * * 7"], "outside of what the day of the week can be: 0 to 6"),

@@ -165,8 +165,8 @@ def test_foreground_sandbox_stops_cleanly(runtime: Path) -> None:
     ("arguments", "message"),
     [
         (["--linux", "-1"], "--linux -1"),
-        (["--linux", "0", "--windows", "0"], "1 to 200 nodes"),
-        (["--windows", "1000"], "1 to 200 nodes"),
+        (["--linux", "0", "--windows", "0"], "1 to 2000 nodes"),
+        (["--windows", "2000"], "1 to 2000 nodes"),
         (["--kubernetes", "1.12"], "choose 1.23 to 1.37"),
         (["--kubernetes", "latest"], "choose 1.23 to 1.37"),
         (["--port", "70000"], "a port is a number from 1 to 65535"),

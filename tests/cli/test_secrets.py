@@ -56,8 +56,10 @@ def test_a_run_over_planted_secrets_leaks_none(command_line: Any, kubeconfig: st
         ("history", *place, "-o", "json"),
         ("history", *place),
         ("status", *place, "-o", "yaml"),
+        ("status", *place, "-o", "wide"),
+        ("history", *place, "-o", "wide"),
         ("verify", str(runs / "b.tar.gz"), "-o", "json"),
-        *(("compare", run, run, *place, "-o", form) for form in ("text", "markdown", "html", "csv", "json")),
+        *(("compare", run, run, *place, "-o", form) for form in ("text", "wide", "markdown", "html", "csv", "json")),
     ):
         shown = CliRunner().invoke(cli, words)
         assert shown.stdout, words

@@ -145,8 +145,8 @@ def test_what_fails_in_the_cluster_fails_in_sonobuoy(command_line: CommandLine, 
             ["--requirement", "N5", "--skip", "N5"],
             "the selection is empty: nothing would be verified; loosen --skip or",
         ),
-        (["--no-such-flag"], "No such option"),
-        (["--timeout", "soon"], "Invalid value for --timeout: 'soon' is not a duration"),
+        (["--no-such-flag"], "no such option --no-such-flag"),
+        (["--timeout", "soon"], "invalid value for --timeout: 'soon' is not a duration"),
     ],
 )
 def test_wrong_usage_and_nothing_selected_have_failed_by_name(

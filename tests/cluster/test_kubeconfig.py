@@ -89,7 +89,7 @@ def test_impersonation_becomes_headers(tmp_path: Path) -> None:
         ({**config(), "current-context": "onee"}, "did you mean 'one'?"),
         ({**config(), "clusters": []}, "names cluster 'one'"),
         ({**config(), "clusters": [{"name": "one", "cluster": {}}]}, "has no server"),
-        ({**config(), "users": [{"user": {}}]}, "has no name"),
+        ({**config(), "users": [{"user": {}}]}, "missing 'name'"),
         (config(**{"auth-provider": {"name": "gcp"}}), "removed in 1.26"),
         (config(exec={"command": "x", "apiVersion": "client.authentication.k8s.io/v1alpha1"}), "v1beta1"),
         (config(**{"client-key-data": "%%%"}), "not base64"),

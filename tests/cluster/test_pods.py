@@ -13,7 +13,8 @@ from winready.cluster.client import Client, Object
 from winready.cluster.errors import ExecFailed, NotStarted
 from winready.cluster.execution import Execution
 from winready.cluster.inventory import read_node
-from winready.cluster.pods import RETRIES, Pod
+from winready.cluster.pods import BREAKS, REFUSALS, Pod, from_the_start
+from winready.cluster.resources import NODES, Resource
 from winready.cluster.settings import Settings
 from winready.cluster.timing import Timing
 
@@ -24,12 +25,18 @@ NODE = read_node({"metadata": {"name": "windows-1", "uid": "u"}, "spec": {}, "st
 class Executor:
     """Answers commands one after the other as told."""
 
+    patience = 0.0
+
     def __init__(self, answers: Sequence[Execution | ExecFailed], status: Object | None) -> None:
         self.answers = list(answers)
         self.status = status
+        self.ready = "True"
 
-    async def find(self, *_: object) -> Object:
-        """The pod as the API has it."""
+    async def find(self, resource: Resource, *_: object) -> Object:
+        """The pod and its node as the API has them."""
+        if resource is NODES:
+            conditions = [{"type": "Ready", "status": self.ready}]
+            return {"metadata": {"name": "windows-1", "uid": "u"}, "status": {"conditions": conditions}}
         return {"status": {"containerStatuses": [{"name": "main", **(self.status or {"state": {"running": {}}})}]}}
 
     async def exec(self, *_: object, deadline: float, beside: bool) -> Execution:
@@ -41,6 +48,8 @@ class Executor:
 
 class Busy:
     """Commands that never end, as many as are asked for."""
+
+    patience = 0.0
 
     def __init__(self) -> None:
         self.running = 0
@@ -59,18 +68,54 @@ def pod(*answers: Execution | ExecFailed, status: Object | None = None) -> Pod:
 
 @pytest.mark.parametrize("failure", [ExecFailed("the stream broke"), NotStarted("the runtime did not run it")])
 async def test_a_command_is_tried_again_whose_stream_broke(failure: ExecFailed) -> None:
-    assert await pod(failure, failure, DONE).run(["cmd"]) == DONE
+    assert await pod(failure, failure, DONE).run(["cmd"]) == dataclasses.replace(DONE, again=2)
 
 
 async def test_what_may_not_run_twice_is_tried_again_only_if_it_was_never_started() -> None:
-    assert await pod(NotStarted("refused"), DONE).run(["cmd"], again=False) == DONE
+    assert (await pod(NotStarted("refused"), DONE).run(["cmd"], again=False)).exit_code == 0
     with pytest.raises(ExecFailed, match="broke"):
         await pod(ExecFailed("the stream broke"), DONE).run(["cmd"], again=False)
 
 
 async def test_a_runtime_that_never_starts_a_command_is_believed_in_the_end() -> None:
     with pytest.raises(NotStarted, match=r"^no$"):
-        await pod(*[NotStarted("no")] * (RETRIES + 1), DONE).run(["cmd"])
+        await pod(*[NotStarted("no")] * (REFUSALS + 1), DONE).run(["cmd"])
+
+
+async def test_a_command_whose_stream_always_breaks_is_given_up() -> None:
+    with pytest.raises(ExecFailed, match="broke"):
+        await pod(*[ExecFailed("the stream broke")] * (BREAKS + 1), DONE).run(["cmd"])
+
+
+async def test_an_api_server_that_can_be_asked_for_long_is_asked_until_it_lets_a_command_start() -> None:
+    patient = pod(*[NotStarted("HTTP 503")] * 9, DONE)
+    patient.client.patience = 60.0  # type: ignore[misc]
+    assert (await patient.run(["cmd"])).again == 9
+
+
+async def test_a_command_on_a_node_that_is_not_ready_is_not_waited_for() -> None:
+    away = pod(*[NotStarted("HTTP 500")] * (REFUSALS + 1), DONE)
+    away.client.patience = 60.0  # type: ignore[misc]
+    away.client.ready = "Unknown"  # type: ignore[attr-defined]
+    with pytest.raises(NotStarted, match="HTTP 500"):
+        await away.run(["cmd"])
+
+
+async def test_what_may_not_run_twice_is_begun_anew_as_a_whole() -> None:
+    tried: list[ExecFailed] = [ExecFailed("the stream broke"), ExecFailed("the stream broke")]
+
+    async def attempt() -> str:
+        if tried:
+            raise tried.pop()
+        return "done"
+
+    assert await from_the_start(attempt) == "done"
+    tried += [NotStarted("no")]
+    with pytest.raises(NotStarted):
+        await from_the_start(attempt)
+    tried += [ExecFailed("the stream broke")] * (BREAKS + 1)
+    with pytest.raises(ExecFailed):
+        await from_the_start(attempt)
 
 
 ENDED = {"terminated": {"exitCode": 3}}
@@ -89,9 +134,16 @@ ENDED = {"terminated": {"exitCode": 3}}
 )
 async def test_a_container_that_ended_is_named_and_not_the_api_server(status: Object, told: str) -> None:
     with pytest.raises(NotStarted) as failure:
-        await pod(*[NotStarted("HTTP 500")] * (RETRIES + 1), status=status).run(["cmd"])
+        await pod(*[NotStarted("HTTP 500")] * (REFUSALS + 1), status=status).run(["cmd"])
     assert failure.value.message == f"container main of pod p on node windows-1 {told}"
     assert "node windows-1" in failure.value.remedy
+
+
+async def test_a_container_that_was_started_again_before_it_was_found_is_none_that_ended() -> None:
+    status = {"state": {"running": {}}, "restartCount": 1, "lastState": ENDED}
+    target = pod(*[NotStarted("HTTP 500")] * (REFUSALS + 1), DONE, status=status)
+    cast(Executor, target.client).patience = 60.0
+    assert (await dataclasses.replace(target, restarts={"main": 1}).run(["cmd"])).exit_code == 0
 
 
 async def test_commands_beside_others_wait_for_no_turn_and_take_none() -> None:

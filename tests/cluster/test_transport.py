@@ -17,6 +17,7 @@ from aiohttp import web
 from winready.cluster.client import Client
 from winready.cluster.errors import (
     AlreadyExists,
+    ApiError,
     ConfigError,
     ConnectionFailed,
     DeadlineExceeded,
@@ -119,11 +120,77 @@ async def test_a_server_that_never_answers_ends_at_the_deadline() -> None:
             await client.transport.call("GET", "/x", deadline=0.2)
 
 
-async def test_an_answer_that_is_not_json_is_not_the_api_servers() -> None:
-    async with serving(lambda request: web.Response(text="<html>log in</html>")) as client:
+STRANGE: list[Callable[[], web.Response]] = [
+    web.Response,
+    lambda: web.Response(text="<html>log in</html>", content_type="text/html"),
+    lambda: web.Response(text="<html>no</html>", content_type="text/html", status=404),
+    lambda: web.Response(text='{"kind": "NodeList", "items": [{"meta'),
+    lambda: web.json_response({"kind": "Status", "status": "Success", "metadata": {}}),
+    lambda: web.json_response({"kind": "PodList", "items": []}),
+    lambda: web.json_response({"kind": "NodeList", "items": [7]}),
+    lambda: web.json_response([]),
+    lambda: web.json_response(None),
+]
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+async def test_what_somebody_else_answers_in_the_api_servers_place_is_asked_again(
+    strange: Callable[[], web.Response],
+) -> None:
+    answers = [strange(), strange(), web.json_response({"kind": "NodeList", "items": []})]
+    async with serving(lambda request: answers.pop(0)) as client:
+        assert await client.list(NODES) == []
+    async with serving(lambda request: strange()) as client:
+        client.transport.patience = 0.3
         with pytest.raises(ConnectionFailed) as caught:
-            await client.version()
+            await client.list(NODES)
+    assert caught.value.message == "the answer to /api/v1/nodes is none of an API server"
     assert "answers in its place" in caught.value.remedy
+
+
+async def test_credentials_that_were_good_are_tried_again_and_others_not() -> None:
+    answers = [200, 401, 401, 200]
+
+    def handler(request: web.Request) -> web.Response:
+        code = answers.pop(0)
+        return status(code) if code == 401 else web.json_response({"gitVersion": "v1.36.0"})
+
+    async with serving(handler, token="t") as client:
+        await client.version()
+        await client.version()
+    assert answers == []
+
+
+async def test_a_write_that_met_another_is_tried_again_but_not_one_that_meant_another_object() -> None:
+    answers = ["the object has been modified", "the object has been modified", ""]
+
+    def handler(request: web.Request) -> web.Response:
+        if message := answers.pop(0):
+            return web.json_response(
+                {"kind": "Status", "code": 409, "reason": "Conflict", "message": message}, status=409
+            )
+        return web.json_response({"kind": "Status", "status": "Success", "metadata": {}})
+
+    async with serving(handler) as client:
+        assert await client.delete(PODS, "x", "ns")
+        answers += ["Precondition failed: UID in precondition: 1, UID in object meta: 2"]
+        assert not await client.delete(PODS, "x", "ns", uid="1")
+
+
+async def test_a_lost_create_does_not_take_an_object_of_somebody_else_for_its_own() -> None:
+    calls: list[str] = []
+
+    def handler(request: web.Request) -> web.Response:
+        calls.append(request.method)
+        if len(calls) == 1:
+            return abort(request)
+        if request.method == "POST":
+            return status(409, "AlreadyExists")
+        return web.json_response({"kind": "Pod", "metadata": {"name": "x", "labels": {"winready.io/run": "other"}}})
+
+    async with serving(handler) as client:
+        with pytest.raises(AlreadyExists):
+            await client.create(PODS, {"metadata": {"name": "x", "labels": {"winready.io/run": "mine"}}}, "ns")
 
 
 async def test_a_create_whose_answer_was_lost_finds_its_object() -> None:
@@ -203,6 +270,46 @@ async def test_a_watch_survives_cuts_and_lost_history_without_losing_or_repeatin
     assert events == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "b"), ("MODIFIED", "a"), ("ADDED", "c")]
 
 
+async def test_a_watch_never_goes_backwards_whatever_comes_twice_late_or_broken() -> None:
+    """Told a@2, a@2, a@1 (late, so the list decides), garbage, and a watch that ends at once."""
+
+    def pod(name: str, version: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "uid": name, "resourceVersion": version}}
+
+    def line(kind: str, obj: dict[str, Any]) -> bytes:
+        return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+    streams = [
+        [line("MODIFIED", pod("a", "2")), line("MODIFIED", pod("a", "2")), line("MODIFIED", pod("a", "1"))],
+        [line("DELETED", pod("a", "4")), line("MODIFIED", pod("a", "3"))],
+        [],
+        [b'{"type": "ADDED"}\n'],
+        [line("ADDED", pod("b", "6"))],
+    ]
+    lists = [([pod("a", "1")], "1"), ([pod("a", "2")], "2"), ([], "5"), ([], "5")]
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            items, version = lists.pop(0)
+            return web.json_response({"metadata": {"resourceVersion": version}, "items": items})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for part in streams.pop(0):
+            await response.write(part)
+        if not streams:
+            await silence(request)
+        return response
+
+    events = []
+    async with serving(handler) as client:
+        async for event in client.watch(PODS, "ns"):
+            metadata = event.object["metadata"]
+            events.append((event.type, metadata["name"], metadata["resourceVersion"]))
+            if len(events) == 4:
+                break
+    assert events == [("ADDED", "a", "1"), ("MODIFIED", "a", "2"), ("DELETED", "a", "4"), ("ADDED", "b", "6")]
+
+
 @asynccontextmanager
 async def executing(protocol: str, *frames: bytes) -> AsyncIterator[Client]:
     async def handler(request: web.Request) -> web.WebSocketResponse:
@@ -234,6 +341,10 @@ async def test_exec_gives_streams_apart_and_windows_exit_codes_whole(protocol: s
     [
         ([b"\x01out"], "without a status"),
         ([b"\x03{"], "not JSON"),
+        ([b"\x03[1]"], "none of an API server"),
+        ([b'\x03{"status": 7}'], "none of an API server"),
+        ([b'\x03{"status": "Failure", "details": {"causes": [{"reason": "ExitCode", "message": "x"}]}}'], "no reason"),
+        ([b"\x07what"], "without a status"),
         ([b'\x03{"status": "Failure", "message": "no such file"}'], "did not run the command: no such file"),
     ],
 )
@@ -292,7 +403,7 @@ async def test_a_plugins_token_is_used_again_until_it_is_refused(tmp_path: Path)
 
     def handler(request: web.Request) -> web.Response:
         seen.append(request.headers["Authorization"])
-        return status(401) if len(seen) == 2 else web.json_response({})
+        return status(401) if len(seen) == 2 else web.json_response({"gitVersion": "v1.36.0"})
 
     async with serving(handler, plugin=plugin(tmp_path, COUNTING)) as client:
         for _ in range(3):
@@ -322,10 +433,10 @@ async def test_a_token_file_is_read_again_after_it_was_rotated(tmp_path: Path) -
         if request.headers["Authorization"] == "Bearer old":
             token.write_text("new")
             return status(401)
-        return web.json_response({"ok": request.headers["Authorization"]})
+        return web.json_response({"gitVersion": request.headers["Authorization"]})
 
     async with serving(handler, token_file=token) as client:
-        assert (await client.version())["ok"] == "Bearer new"
+        assert (await client.version())["gitVersion"] == "Bearer new"
 
 
 async def test_the_proxy_of_the_environment_is_used_for_everything_but_this_machine(
@@ -358,3 +469,17 @@ async def test_the_proxy_of_the_environment_is_used_for_everything_but_this_mach
         async with Client.connect(client.transport.target) as near:
             await near.list(NODES)
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "page", [b"<h1>Pas trouv\xe9</h1>", b"[" * 100_000, b'{"message": "\xff"}'], ids=["latin", "deep", "odd"]
+)
+@pytest.mark.parametrize("code", [404, 400])
+async def test_a_page_that_is_no_text_is_an_answer_all_the_same(code: int, page: bytes) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(status=code, body=page, content_type="application/json")
+
+    async with serving(handler) as client:
+        with pytest.raises(ApiError) as caught:
+            await client.get(NODES, "a")
+    assert caught.value.code == code

@@ -60,7 +60,7 @@ def parse(words: list[str]) -> None:
         found = command.get_command(context, words[0])
         assert found is not None, f"there is no command {words[0]!r}"
         command, words = found, words[1:]
-    if isinstance(command, click.Group):
+    if isinstance(command, click.Group) and not command.invoke_without_command:
         assert set(words) <= {"--help", "-h", "--version"}, words
     elif words:
         command.make_context(command.name, list(words), parent=context)

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^`(src/winready\w*/[\w/.]+)`[^\n]*:\n\n```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FAULT = "service-proxy.windows.affinity-ignored"
+FAULT = "service-proxy.windows.affinity-forgotten"
 REQUIREMENT = "extend.network.session-affinity"
 
 

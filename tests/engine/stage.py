@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -18,8 +18,9 @@ from winready.cluster.resources import NAMESPACES, PODS
 from winready.cluster.settings import RUN_LABEL, Settings
 from winready.cluster.timing import TABLE, Timing
 from winready.engine import events
+from winready.engine.features import Wanted
 from winready.engine.options import Options
-from winready.engine.outcomes import RequirementResult
+from winready.engine.outcomes import FeatureResult, RequirementResult
 from winready.engine.run import Run
 from winready.engine.selection import Selection
 from winready.engine.verdict import Verdict
@@ -95,6 +96,13 @@ class Played:
         return last.verdict
 
     @property
+    def features(self) -> dict[str, FeatureResult]:
+        """What became of each feature; none has two outcomes."""
+        found = [event.result for event in self.every(events.FeatureFinished)]
+        assert len({result.id for result in found}) == len(found)
+        return {result.id: result for result in found}
+
+    @property
     def results(self) -> dict[str, RequirementResult]:
         """What became of each requirement; none has two outcomes."""
         found = [event.result for event in self.every(events.RequirementFinished)]
@@ -113,6 +121,10 @@ class Stage:
     def api(self) -> ApiDefects:
         """What is wrong with the API server, for everybody but the sandbox itself."""
         return self.sandbox.embedded.trouble.defects
+
+    def run(self, story: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Let something happen to the cluster itself."""
+        return self._runner.run(story())
 
     def do(self, story: Callable[[Client], Awaitable[T]]) -> T:
         """Let a story happen, with a client of the cluster."""
@@ -133,12 +145,14 @@ class Stage:
         run_id: str = "",
         poll: float = TABLE.poll,
         directory: ActiveDirectory | None = None,
+        features: Sequence[Wanted] = (),
         **options: Any,
     ) -> Played:
         """Follow a run to its end; ``on`` hears every event and can do something about it."""
         timing = Timing(table=replace(TABLE, poll=poll))
         settings = Settings(run_id=run_id or new_run_id(), timing=timing, active_directory=directory)
-        selection = Selection(requirements=list(requirements))
+        selection = Selection(requirements=list(requirements), features=[each.id for each in features])
+        options |= {"features": tuple(features)}
         listener = Listener("the stage")
 
         async def story(client: Client) -> Played:

@@ -76,7 +76,7 @@ def test_a_failure_whose_observation_is_its_expectation_is_our_bug() -> None:
 def test_a_bug_leaves_its_traceback_as_evidence_and_keeps_what_was_found_before() -> None:
     async def run(ctx: Context) -> None:
         ctx.evidence.probe(RIGHT)
-        ctx.evidence.pod(WINDOWS)
+        ctx.evidence.saw([WINDOWS])
         raise ValueError("a bug")
 
     result = judged(run)
@@ -138,6 +138,6 @@ def _with(probes: Sequence[Probe], pods: Sequence[PodFact]) -> CheckFunction:
         for probe in probes:
             ctx.evidence.probe(probe)
         for pod in pods:
-            ctx.evidence.pod(pod)
+            ctx.evidence.saw([pod])
 
     return run

@@ -30,6 +30,11 @@ def colourful(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def short(name: str) -> str:
+    """A requirement as it is called where lines are short."""
+    return name.rpartition(".")[2]
+
+
 def test_what_runs_stands_below_what_is_finished_and_the_summary_stays(stage: Stage) -> None:
     waiting = stage.play("N1", "N5").told
     terminal, record = Terminal(), Record()
@@ -50,18 +55,18 @@ def test_what_runs_stands_below_what_is_finished_and_the_summary_stays(stage: St
         tell(2, events.RequirementStarted)
         terminal.until(
             "0 of 2 judged",
-            "about 2 min 55 s expected",
+            " left",
             "starting pods and services: clients, servers, services",
-            f"… {BY_ADDRESS}",
-            f"… {BY_SERVICE}",
+            f"… {short(BY_ADDRESS)}",
+            f"… {short(BY_SERVICE)}",
         )
         finished = tell(1, events.RequirementFinished)
         assert isinstance(finished, events.RequirementFinished)
         (other,) = {BY_ADDRESS, BY_SERVICE} - {finished.result.id}
-        seen = terminal.until("1 of 2 judged", f"✓ {finished.result.id}", f"… {other}")
-        assert f"… {finished.result.id}" not in seen
+        seen = terminal.until("1 of 2 judged", f"✓ {finished.result.id}", f"… {short(other)}")
+        assert f"… {short(finished.result.id)}" not in seen
         assert "starting pods" not in seen
-        assert seen.index(f"✓ {finished.result.id}") < seen.index("1 of 2 judged") < seen.index(f"… {other}")
+        assert seen.index(f"✓ {finished.result.id}") < seen.index("1 of 2 judged") < seen.index(f"… {short(other)}")
         tell(1, events.RunFinished)
         view.close()
     seen = terminal.to_the_end()
@@ -87,7 +92,7 @@ def test_upstream_tests_are_shown_while_they_run_and_when_they_have_ended() -> N
         view.handle(progress("started", 0))
         terminal.until("… [sig-windows] a test")
         view.handle(progress("passed", 1))
-        terminal.until("e2e.test 1/2 passed", "0 of 0 judged", without="…")
+        terminal.until("e2e.test 1/2 passed", "looking at the cluster", without="…")
         view.close()
     assert "e2e.test 1/2 passed" in terminal.to_the_end()
     terminal.go_away()
@@ -149,5 +154,5 @@ def test_a_terminal_that_goes_away_ends_the_run_with_cleanup(
     (folder,) = tmp_path.iterdir()
     last = journal.read(folder)[-1]
     assert isinstance(last, events.RunFinished)
-    assert last.verdict.verdict == "Fail"
+    assert last.verdict.verdict == (None if process.returncode == 130 else "Fail")
     assert last.verdict.exit_code == process.returncode

@@ -13,11 +13,12 @@ import pytest
 from engine.stage import Stage
 from winready.cluster.client import Client
 from winready.cluster.host_scripts import network_objects
-from winready.cluster.inventory import Inventory, take_inventory
+from winready.cluster.inventory import Inventory, read_node, take_inventory
 from winready.cluster.node_folders import Swept, sweep_nodes
 from winready.cluster.resources import NAMESPACES, NODES
 from winready.cluster.settings import RUN_LABEL, Settings
 from winready_sandbox.machine.files import FileSystem
+from winready_sandbox.machine.machine import PowerRequest
 from winready_sandbox.machine.windows_host import FirewallRule, HnsEndpoint, HnsNetwork, WindowsHost
 
 OURS, OTHER, SWEEP = "261115-101500-ab12", "261115-111500-cd34", "261116-090000-0001"
@@ -115,6 +116,27 @@ def test_a_node_that_is_away_is_named_and_the_others_are_swept(littered: Stage) 
         littered.do(lambda client: cordon(client, None))
     assert swept.left == ["unknown on node windows-1: it is cordoned"]
     assert swept.removed == [f"folder C:\\winready\\{OURS} on node windows-2"]
+
+
+def test_a_node_that_reboots_is_waited_for(littered: Stage) -> None:
+    before = littered.sandbox.fleet.kubelets["windows-2"].machine.boot_id
+
+    async def story(client: Client) -> Swept:
+        machine = littered.sandbox.fleet.kubelets["windows-2"].machine
+        machine.request_power(PowerRequest(restart=True, delay=0.0))
+        for _ in range(100):
+            await asyncio.sleep(1.0)
+            if read_node(await client.get(NODES, "windows-2")).away:
+                break
+        inventory = await take_inventory(client)
+        looked = await sweep_nodes(client, Settings(run_id=SWEEP), inventory, run_id=None, patience=300.0, dry_run=True)
+        assert [text.partition(" (")[0] for text in looked.left] == ["unknown on node windows-2: it is not Ready"]
+        return await sweep_nodes(client, Settings(run_id=SWEEP), inventory, run_id=None, patience=300.0, dry_run=False)
+
+    swept = littered.do(story)
+    assert (len(swept.removed), swept.left) == (3, [])
+    assert littered.sandbox.fleet.kubelets["windows-2"].machine.boot_id != before
+    assert littered.left() == []
 
 
 def test_a_pod_that_does_not_start_says_why_and_is_removed(littered: Stage) -> None:

@@ -218,6 +218,7 @@ def test_a_result_may_have_any_name_that_a_file_can_have(tmp_path: Path) -> None
     ("content", "words"),
     [
         (b"hello", "neither JUnit XML"),
+        (b'<?xml version="1.0" encoding="UTF-8UTF-8"?><testsuites/>', "neither JUnit XML.*unknown encoding"),
         (junit(head='<!DOCTYPE a [<!ENTITY b "c">]>'), "document type definition"),
         (b"<testsuites/>", "names no test"),
         (archive(junit(), "plugins/other/results/junit_01.xml"), "no JUnit result of plugin e2e"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
-from winready.engine.verdict import judge
+from winready.engine.verdict import judge, refused
 from winready.spec.loader import load_standard
 
 STANDARD = load_standard()
@@ -90,9 +90,17 @@ def test_nothing_verified_is_never_a_pass() -> None:
     assert judge(STANDARD, [result("extend.network.dual-stack", "not-applicable")], [rule()]).exit_code == 3
 
 
-def test_an_interrupted_run_fails_with_130_even_if_everything_so_far_passed() -> None:
+def test_an_interrupted_run_has_no_verdict_even_if_everything_so_far_passed() -> None:
     verdict = judge(STANDARD, core(), [rule()], interrupted=True)
-    assert (verdict.verdict, verdict.exit_code) == ("Fail", 130)
+    assert (verdict.verdict, verdict.exit_code, str(verdict)) == (None, 130, "Interrupted, no verdict")
+    assert refused(verdict, "the disk is full").verdict is None
+
+
+def test_what_failed_before_an_interruption_is_still_told() -> None:
+    verdict = judge(STANDARD, core(N1="failed", N2="blocked"), [rule("blocked")], interrupted=True)
+    assert verdict.verdict is None
+    assert verdict.reasons[0] == "the run was interrupted"
+    assert [reason.split()[0] for reason in verdict.reasons[1:]] == [next(item.id for item in CORE if item.key == "N1")]
 
 
 @given(

@@ -23,14 +23,16 @@ MARK = "98765.4321"
 """How long the process of these tests sleeps: nobody else sleeps exactly that long."""
 
 
-def sleeping() -> list[int]:
-    """The processes of these tests that still live."""
-    found = []
+def command_lines() -> Iterator[tuple[int, bytes]]:
+    """Of every process of this machine, its number and the words it was started with."""
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if MARK.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
-    return found
+            yield int(folder.name), (folder / "cmdline").read_bytes()
+
+
+def sleeping() -> list[int]:
+    """The processes of these tests that still live."""
+    return [each for each, words in command_lines() if MARK.encode() in words.split(b"\0")]
 
 
 def soon_gone() -> bool:
@@ -87,22 +89,17 @@ async def test_nothing_is_left(running: dict[str, Any], way: str) -> None:
 
 def test_a_keeper_that_is_killed_ends_the_sandbox_with_the_reason(running: dict[str, Any]) -> None:
     runtime = running["runtime"]
-    keepers = [
-        int(folder.name)
-        for folder in Path("/proc").glob("[0-9]*")
-        if str(runtime).encode() in (folder / "cmdline").read_bytes()
-        and b"keeper.py" in (folder / "cmdline").read_bytes()
-    ]
+    keepers = [each for each, words in command_lines() if str(runtime).encode() in words and b"keeper.py" in words]
     assert keepers
     for each in keepers:
         with contextlib.suppress(ProcessLookupError):
             os.kill(each, signal.SIGKILL)
     until = time.monotonic() + 60
-    while (
-        told := winready(runtime, "sandbox", "status", "--name", "end")
-    ).returncode == 0 and time.monotonic() < until:
-        time.sleep(0.1)
-    assert "the processes of the host node were ended from outside" in told.stdout
+    # While it ends it neither answers nor has told the reason yet.
+    reason, told = "the processes of the host node were ended from outside", ""
+    while reason not in told and time.monotonic() < until:
+        told = winready(runtime, "sandbox", "status", "--name", "end").stdout
+    assert reason in told
 
 
 def test_without_bubblewrap_one_sentence_says_so(tmp_path: Path) -> None:

@@ -243,7 +243,8 @@ async def test_pods_have_networks_of_their_own_and_reach_each_other(pods: Pods) 
         assert b"worker" in asked.stdout, asked.stderr
     # The API server finds them, too.
     path = f"/api/v1/namespaces/{pods.namespace}/pods/a:8099/proxy/passwd"
-    assert b"worker" in (await pods.client.transport.call("GET", path, raw=True)).body
+    answer = await pods.client.transport.call("GET", path, media="application/octet-stream")
+    assert b"worker" in answer.body
 
 
 async def test_the_api_server_is_where_every_pod_looks_for_it(pods: Pods) -> None:

@@ -94,6 +94,17 @@ def runtime_class(name: str, handler: str, selector: Mapping[str, str] | None = 
     return {**found, "scheduling": {"nodeSelector": dict(selector)}} if selector else found
 
 
+def injected() -> dict[str, Any]:
+    """A namespace whose pods get a sidecar of Istio."""
+    return thing("Namespace", name="team", metadata={"labels": {"istio-injection": "enabled"}})
+
+
+def scaled(most: int, kind: str = "Deployment", name: str = "web") -> dict[str, Any]:
+    """An autoscaler of a workload."""
+    spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": kind, "name": name}, "maxReplicas": most}
+    return thing("HorizontalPodAutoscaler", "autoscaling/v2", name="scaler", spec=spec)
+
+
 def used_class(**change: Any) -> Case:
     """A StorageClass that a Windows StatefulSet uses; one that nobody uses does not matter."""
     found = {"provisioner": "disk.csi.example.org", **change}
@@ -102,6 +113,8 @@ def used_class(**change: Any) -> Case:
     return Case([storage, workload("StatefulSet", volumeClaimTemplates=[claim])], ([storage, workload("StatefulSet")],))
 
 
+FRONT = thing("Service", spec={"selector": {"app": "web"}})
+HOST_PROCESS = {"hostNetwork": True, "securityContext": {"windowsOptions": {"hostProcess": True}}}
 UNDECLARED = {"os": None}
 UNPLACED = {"os": None, "nodeSelector": None}
 BARE = {"os": None, "nodeSelector": None, "tolerations": None, "securityContext": None}
@@ -257,7 +270,31 @@ CASES: dict[str, Case] = {
     "res-cpu-limit": Case(pod(), (pod(container(resources={"limits": {"cpu": None}})), pod(base=LINUX))),
     "res-memory-limit": Case(pod(), (pod(container(resources={"limits": {"memory": None}})), pod(base=LINUX))),
     "res-requests": windows(container(resources={"requests": {"cpu": "1"}})),
-    "res-missing-limits": Case(pod(container(resources={"limits": {"cpu": None}})), (pod(), pod(base=LINUX))),
+    "pod-sidecar-injection": Case(
+        pod(annotations={"vault.hashicorp.com/agent-inject": "true"}),
+        (
+            pod(),
+            pod(base=LINUX, annotations={"vault.hashicorp.com/agent-inject": "true"}),
+            pod(annotations={"vault.hashicorp.com/agent-inject": "false", "linkerd.io/inject": "disabled"}),
+            pod(annotations={"vault.hashicorp.com/agent-inject-status": "update"}),
+            pod(labels={"sidecar.istio.io/inject": "false"}),
+            pod(labels={"linkerd.io/inject": "enabled"}),
+            pod(annotations={"istio.io/rev": "stable"}),
+            [injected(), pod(namespace="team", labels={"sidecar.istio.io/inject": "false"})],
+            [injected(), pod({"hostNetwork": True}, namespace="team")],
+            [injected(), pod(namespace="other")],
+            [injected(), pod(base=LINUX, namespace="team")],
+        ),
+    ),
+    "res-missing-limits": Case(
+        pod(container(resources={"limits": {"cpu": None}})),
+        (
+            pod(),
+            pod(base=LINUX),
+            pod({**container(resources={"limits": {"cpu": None}}), "priorityClassName": "system-node-critical"}),
+            pod({**container(resources={"limits": {"cpu": None}}), **HOST_PROCESS}),
+        ),
+    ),
     "res-hugepages": windows(
         container(resources={"limits": {"hugepages-2Mi": "1Gi"}}), pod(volume(emptyDir={"medium": "Memory"}))
     ),
@@ -315,6 +352,7 @@ CASES: dict[str, Case] = {
     "vol-cloud-in-tree": windows(volume(azureDisk={"diskName": "d"})),
     "vol-flexvolume": windows(volume(flexVolume={"driver": "smb"})),
     "vol-csi-driver": used_class(),
+    "vol-csi-linux-only": used_class(provisioner="nfs.csi.k8s.io"),
     "vol-fstype": used_class(parameters={"fsType": "ext4"}),
     "vol-mount-options": used_class(mountOptions=["dir_mode=0777"]),
     "vol-expansion": used_class(allowVolumeExpansion=True),
@@ -341,6 +379,21 @@ CASES: dict[str, Case] = {
         pod(container(image="a/b:1-ltsc2019")), (pod(), pod(container(image="a/b:1"))), "1.35"
     ),
     "img-latest-tag": windows(container(image="mcr.microsoft.com/windows/servercore"), pod(container(image=IMAGE))),
+    "img-linux-only": Case(
+        pod(container(image="docker.io/library/nginx:1.27")),
+        (
+            pod(),
+            pod(base=LINUX),
+            pod(container(image="registry.example/team/nginx:1.27")),
+            pod(container(image="nginx-for-windows:1.27")),
+            pod(container(image="nginx:1.27-nanoserver-ltsc2022")),
+            pod(container(image="python:3.12")),
+            pod(container(image="registry.example/app:alpinelodge")),
+            pod(container(image="envoyproxy/envoy-windows:v1.27.0")),
+            # It only tolerates the taint: its image says that it is for Linux.
+            pod({**container(image="nginx:1.27"), "os": None, "nodeSelector": None}),
+        ),
+    ),
     "img-hyperv-annotation": windows({}, annotations={"experimental.windows.kubernetes.io/isolation-type": "hyperv"}),
     "img-nanoserver-powershell": Case(
         pod(container(image=IMAGE, command=["cmd", "/c", "powershell -c ls"])),
@@ -437,8 +490,13 @@ CASES: dict[str, Case] = {
     ),
     "svc-sctp": service({"ports": [{"protocol": "SCTP"}]}, {"ports": [{"protocol": "UDP"}]}),
     "svc-too-many-backends": Case(
-        [thing("Service", spec={"selector": {"app": "web"}}), workload("Deployment", replicas=65)],
-        ([thing("Service", spec={"selector": {"app": "web"}}), workload("Deployment", replicas=64)],),
+        [FRONT, workload("Deployment", replicas=3), scaled(65)],
+        (
+            [FRONT, workload("Deployment", replicas=64)],
+            [FRONT, workload("Deployment", replicas=3), scaled(64)],
+            [FRONT, workload("Deployment"), scaled(65, name="other")],
+            [FRONT, workload("Deployment"), scaled(65, kind="StatefulSet")],
+        ),
     ),
     "svc-mixed-target-ports": Case(
         [
@@ -450,6 +508,16 @@ CASES: dict[str, Case] = {
             [
                 thing("Service", spec={"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": "http"}]}),
                 workload("Deployment", container(ports=[{"name": "http", "containerPort": 80}])),
+            ],
+            # Each port of a Service has a load balancer, and with it a back-end port, of its own.
+            [
+                merge(FRONT, {"spec": {"ports": [{"targetPort": "http"}, {"targetPort": "https"}]}}),
+                workload(
+                    "Deployment",
+                    container(
+                        ports=[{"name": "http", "containerPort": 8080}, {"name": "https", "containerPort": 8443}]
+                    ),
+                ),
             ],
         ),
     ),

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from lint.manifests import pod
 from lint.test_samples import COPIED, FIVE, IIS
 from winready.cli.main import cli
+from winready.lint import catalog
 
 SCHEMA = Path(__file__).parent / "data" / "sarif-2.1.0.json"
 PRIVILEGED = """\
@@ -305,13 +306,13 @@ def test_explain() -> None:
     assert "https://" in result.output
     result = run("--explain", "sc-priviliged")
     assert result.exit_code == 2
-    assert "Did you mean sc-privileged" in result.output
+    assert "did you mean sc-privileged" in result.output
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "Name at least one file"),
+        ([], "name at least one file"),
         (["--kubernetes", "1.99", "-"], "the data covers 1.14 to 1.37"),
         (["--windows-taint", "a:b", "-"], "is not a taint"),
         (["--windows-build", "2022", "-"], "write 10.0.20348"),
@@ -328,3 +329,39 @@ def test_wrong_usage(arguments: list[str], said: str) -> None:
 def test_a_copied_security_context_across_versions() -> None:
     found = findings("--kubernetes", "1.30-1.36", "-", stdin=COPIED)
     assert sorted(one["rule"] for one in found) == FIVE
+
+
+def test_paths_of_annotations_are_those_of_the_repository(folder: Path) -> None:
+    (folder / "deploy").mkdir()
+    (folder / "deploy" / "a.yaml").write_text(PRIVILEGED)
+    (folder / "b.yaml").write_text(PRIVILEGED + "\t")
+    for named in (".", "./", ".//"):
+        lines = run("-o", "github", named).stdout.splitlines()
+        assert [line.partition("file=")[2].partition(",")[0] for line in lines] == ["b.yaml", "deploy/a.yaml"]
+        (sarif,) = json.loads(run("-o", "sarif", named).stdout)["runs"]
+        places = [*sarif["results"], *sarif["invocations"][0]["toolExecutionNotifications"]]
+        uris = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in places]
+        assert sorted(uris) == ["b.yaml", "deploy/a.yaml"]
+
+
+def test_missing_limits_do_not_fail_a_pipeline() -> None:
+    bare = PRIVILEGED.replace("        privileged: true\n", "        {}\n").replace("limits: {cpu: 1, memory: 1Gi}", "")
+    assert run("-", stdin=bare).exit_code == 0
+    (found,) = [one for one in findings("--severity", "info", "-", stdin=bare) if one["rule"] == "res-missing-limits"]
+    assert found["severity"] == "info"
+    assert run("--fail-on", "info", "-", stdin=bare).exit_code == 1
+
+
+def test_the_rules_are_listed() -> None:
+    listed = run("--rules")
+    assert listed.exit_code == 0
+    known = json.loads(run("--rules", "-o", "json").stdout)["rules"]
+    assert [rule["id"] for rule in known] == list(catalog.load())
+    for rule in known:
+        (line,) = [line for line in listed.stdout.splitlines() if line.split()[:1] == [rule["id"]]]
+        assert line.split()[1] == rule["severity"]
+        assert line.endswith(rule["sentence"])
+    assert f"{len(known)} rules" in listed.stdout
+    refused = run("--rules", "-o", "junit")
+    assert (refused.exit_code, "text or json" in refused.output) == (2, True)
+    assert "winready lint --rules" in run("--explain", "zzzzzz").output

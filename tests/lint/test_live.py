@@ -90,6 +90,7 @@ def test_live_objects_and_a_file_judged_for_the_cluster(kubeconfig: Path, tmp_pa
     assert document["summary"]["unreadable"] == 0
     proxies = [one for one in document["findings"] if one["name"] == "kube-proxy-windows"]
     assert "hpc-gate" in {one["rule"] for one in proxies}
+    assert "res-missing-limits" not in {one["rule"] for one in document["findings"]}
     assert proxies[0]["path"] == "live/kube-system/daemonset/kube-proxy-windows"
     (tmp_path / "old.yaml").write_text(json.dumps(pod({"containers": [{"image": "a:ltsc2019"}]})))
     arguments = ["lint", "--cluster", "--kubeconfig", str(kubeconfig), "-o", "json", str(tmp_path / "old.yaml")]

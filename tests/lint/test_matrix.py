@@ -91,7 +91,7 @@ def test_forms(form: str, sign: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--feature", "quantum"], "No feature matches 'quantum'"),
+        (["--feature", "quantum"], "no feature matches 'quantum'"),
         (["--kubernetes", "1.99"], "1.14 to 1.37"),
         (["--kubernetes", "1.36-1.30"], "1.30-1.36"),
         (["--kubernetes", "latest"], "not a Kubernetes version"),

@@ -95,7 +95,7 @@ def test_a_stateful_set_is_created_and_its_pods_are_refused_up_to_1_33(tmp_path:
     manifest = workload("StatefulSet", {"hostPID": True})
     [old] = [one for one in lint(tmp_path, manifest, "1.33") if one.rule == "pod-host-pid"]
     [new] = [one for one in lint(tmp_path, manifest, "1.34") if one.rule == "pod-host-pid"]
-    assert "the StatefulSet is accepted, but its pods are refused" in old.message
+    assert "the API server takes the StatefulSet and refuses its pods" in old.message
     assert "the API server refuses it" in new.message
 
 

@@ -183,10 +183,10 @@ def test_flannel_on_the_linux_side_must_suit_windows(kubeconfig: str, mirror: Mi
 
 def test_a_cluster_that_does_not_answer_us_is_not_wrong_input(kubeconfig: str, mirror: Mirror, tmp_path: Path) -> None:
     stranger = yaml.safe_load(Path(kubeconfig).read_text())
-    stranger["users"][0]["user"] = {"token": "expired"}
+    stranger["users"][0]["user"] = {"token": "long-gone"}
     (tmp_path / "config").write_text(yaml.safe_dump(stranger))
     result = bundle(str(tmp_path / "config"), mirror, tmp_path / "bundle")
     assert result.exit_code == 3
     assert result.stderr.startswith("error: ")
-    assert "expired" not in result.stderr
+    assert "long-gone" not in result.stderr
     assert not (tmp_path / "bundle").exists()

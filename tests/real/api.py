@@ -7,6 +7,7 @@ import json
 import re
 import ssl
 import tempfile
+import threading
 from base64 import b64decode
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,26 +45,38 @@ class Api:
             pair.write(b64decode(user["client-key-data"]) + b64decode(user["client-certificate-data"]))
             pair.flush()
             self._admin.load_cert_chain(pair.name)
-        self._connections: dict[bool, http.client.HTTPSConnection] = {}
+        self._connections = threading.local()
 
     def ask(self, call: Call, namespace: str = "") -> tuple[int, Any]:
         """The status and the decoded answer."""
-        context = self._nobody if call.anonymous else self._admin
-        if call.anonymous not in self._connections:
-            self._connections[call.anonymous] = http.client.HTTPSConnection(self.host, timeout=60, context=context)
-        connection = self._connections[call.anonymous]
+        status, answer, _ = self.exchange(call, namespace)
+        return status, answer
+
+    def exchange(self, call: Call, namespace: str = "") -> tuple[int, Any, list[str]]:
+        """The status, the decoded answer and the warnings; every thread has connections of its own."""
+        kept = vars(self._connections)
+        if call.anonymous not in kept.setdefault("by_caller", {}):
+            context = self._nobody if call.anonymous else self._admin
+            kept["by_caller"][call.anonymous] = http.client.HTTPSConnection(self.host, timeout=60, context=context)
+        connection: http.client.HTTPSConnection = kept["by_caller"][call.anonymous]
         text = call.body if isinstance(call.body, str) else json.dumps(call.body)
         body = None if call.body is None else text.replace("NAMESPACE", namespace).encode()
         headers = {"User-Agent": AGENT, "Accept": "application/json", **call.headers}
         if body is not None:
             headers["Content-Type"] = call.type
-        connection.request(call.method, call.path.replace("NAMESPACE", namespace), body, headers)
-        answer = connection.getresponse()
-        raw = answer.read()
+        path = call.path.replace("NAMESPACE", namespace)
         try:
-            return answer.status, json.loads(raw)
+            connection.request(call.method, path, body, headers)
+            answer = connection.getresponse()
+        except http.client.RemoteDisconnected:  # it was not used for long
+            connection.close()
+            connection.request(call.method, path, body, headers)
+            answer = connection.getresponse()
+        raw, warnings = answer.read(), answer.headers.get_all("Warning") or []
+        try:
+            return answer.status, json.loads(raw), warnings
         except ValueError:
-            return answer.status, raw.decode(errors="replace")
+            return answer.status, raw.decode(errors="replace"), warnings
 
 
 def comparable(answer: Any, namespace: str = "") -> Any:
@@ -131,8 +144,8 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 def _allocated(spec: Any) -> None:
     if not isinstance(spec, dict):
         return
-    for key in ("clusterIP", "clusterIPs"):
-        if spec.get(key) and "None" not in spec[key]:
+    for key in ("clusterIP", "clusterIPs", "healthCheckNodePort"):
+        if spec.get(key) and "None" not in str(spec[key]):
             spec[key] = "ALLOCATED"
     for port in spec.get("ports") or []:
         if isinstance(port, dict) and "nodePort" in port:

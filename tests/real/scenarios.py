@@ -255,7 +255,42 @@ HOST_PROCESS: dict[str, Any] = {
     "securityContext": {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}},
     "volumes": [{"name": "h", "hostPath": {"path": "C:\\x"}}],
 }
+AMOUNTS = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+PSA = "pod-security.kubernetes.io"
+
+
+def resized(name: str, resources: dict[str, Any]) -> Call:
+    """A resize of a pod's first container."""
+    container = {"name": "c", "resources": resources}
+    return Call("PATCH", f"{CORE}/pods/{name}/resize", {"spec": {"containers": [container]}}, STRATEGIC)
+
+
 SCENARIOS: dict[str, list[Call]] = {
+    "resizes": [
+        *(
+            Call(
+                "POST",
+                f"{CORE}/pods",
+                pod(name, **system, containers=[{"name": "c", "image": "i", "resources": AMOUNTS}]),
+            )
+            for name, system in (("one", {}), ("windows", {"os": {"name": "windows"}}))
+        ),
+        resized("one", {"requests": {"cpu": "2"}}),
+        resized("one", {"requests": {"cpu": None}}),
+        resized("one", {"requests": {"ephemeral-storage": "1Gi"}}),
+        resized("one", {"limits": {"cpu": "2", "memory": "1Gi"}}),
+        resized("one", {"requests": {"cpu": "4"}, "limits": {"cpu": "3"}}),
+        resized("windows", {"requests": {"cpu": "2"}}),
+        resized("nobody", {"requests": {"cpu": "2"}}),
+        Call("GET", f"{CORE}/pods/one/resize"),
+    ],
+    "pod-security": [
+        Call("POST", f"{CORE}/pods", pod("host", hostNetwork=True)),
+        Call("PATCH", "/api/v1/namespaces/NAMESPACE", {"metadata": {"labels": {f"{PSA}/enforce": "high"}}}, MERGE),
+        Call("PATCH", "/api/v1/namespaces/NAMESPACE", {"metadata": {"labels": {f"{PSA}/enforce": "baseline"}}}, MERGE),
+        Call("PATCH", f"{CORE}/pods/host", {"metadata": {"labels": {"a": "b"}}}, MERGE),
+        Call("PATCH", f"{CORE}/pods/host", {"spec": {"containers": [{"name": "c", "image": "other"}]}}, STRATEGIC),
+    ],
     "json-patches": [
         Call("POST", f"{CORE}/configmaps", config_map("one")),
         *(

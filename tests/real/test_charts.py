@@ -30,15 +30,26 @@ Objects = dict[tuple[str, str, str], Any]
 
 
 def normal(text: str) -> Objects:
-    """Objects by kind and name; the order of keys and of objects says nothing."""
+    """Objects by kind and name; the order of keys, objects and rights says nothing, nor which rights stand together."""
     found: Objects = {}
     for item in yaml.safe_load_all(text):
         if item is None:
             continue
         key = (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"])
         assert key not in found
-        found[key] = item
+        found[key] = {**item, "rules": rights(item["rules"])} if "rules" in item else item
     return found
+
+
+def rights(rules: list[dict[str, list[str]]]) -> set[tuple[str, ...]]:
+    """Each verb on each kind of object."""
+    return {
+        (verb, resource, group, *sorted(rule.get("resourceNames", ())))
+        for rule in rules
+        for verb in rule["verbs"]
+        for resource in rule["resources"]
+        for group in rule["apiGroups"]
+    }
 
 
 def deployed(*words: str) -> Objects:
@@ -112,9 +123,9 @@ def cases(tmp_path: Path) -> Iterator[tuple[list[str], list[str]]]:
     )  # fmt: skip
     yield (
         ["--set-file", f"activeDirectory={domain},linuxConformance={junit}",
-         "--set", "args={--profile,full,--tolerate,a=$(b)}"],
+         "--set", "args={--profile,full,--tolerate,a=$(b),--allow-disruptive}"],
         ["job", "--active-directory", str(domain), "--linux-conformance", str(junit), "--profile", "full",
-         "--tolerate", "a=$(b)"],
+         "--allow-disruptive", "--tolerate", "a=$(b)"],
     )  # fmt: skip
     yield ["--set-file", f"activeDirectory={bound}"], ["job", "--active-directory", str(bound)]
 

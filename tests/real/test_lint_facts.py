@@ -222,9 +222,7 @@ def _ask(rule: str, document: dict[str, Any], others: list[dict[str, Any]], apis
     found = [
         one for one in lint(folder, [document, *context], f"1.{MINOR}") if one.name == document["metadata"]["name"]
     ]
-    refused = any(
-        one.effect == "rejected" and "is accepted, but its pods are refused" not in one.message for one in found
-    )
+    refused = any(one.effect == "rejected" and "and refuses its pods" not in one.message for one in found)
     status, message = apiserver.dry_run(document)
     assert status in (201, 403, 422, 400), message
     said = {one.rule: one.effect for one in found}

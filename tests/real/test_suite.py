@@ -1,5 +1,8 @@
 """The native suite gives the same outcomes on a real control plane as on the embedded one, healthy and broken.
 
+Healthy clusters are judged with exactly the rights that ``winready rbac`` prints for the run, and the audit log of the
+API server tells which of them were used.
+
 On the embedded one time is virtual. A real control plane reacts in its own time: nodes run 25 times as fast there, and
 every wait of a check is divided by no more than 5.
 """
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from real.conftest import KUBERNETES, OLDER, WITH_OLDER, Cluster
+from real.least_rights import UNHAPPY, UNSEEN, Operator
 from winready.engine.selection import Selection
 from winready.proof.choosing import Trial
 from winready.proof.expected.table import HEALTHY, expected
@@ -40,12 +44,26 @@ LONG = ("core.concurrent.reschedule-50", "core.storage.reboot-recovery", "extend
 Outcomes = dict[str, str]
 
 
-def on_real(cluster: Cluster, folder: Path, *selection: str) -> Outcomes:
+def on_real(cluster: Cluster, folder: Path, *selection: str, kubeconfig: str = "") -> Outcomes:
     """What a run says about each requirement."""
     options = ["--time-scale", str(TIME_SCALE), "--report-dir", str(folder), "-o", "json"]
-    result = cluster.winready("run", "--kubeconfig", cluster.kubeconfig, *options, *selection)
+    result = cluster.winready("run", "--kubeconfig", kubeconfig or cluster.kubeconfig, *options, *selection)
     assert result.returncode in (0, 1, 3), result.stderr
     return {item["id"]: item["outcome"] for item in json.loads(result.stdout)["requirements"]}
+
+
+def with_least_rights(cluster: Cluster, folder: Path, *selection: str) -> Outcomes:
+    """The same of a run that has the rights which are printed for it: nothing is refused, and it uses all of them.
+
+    What only a run needs that has something in its way is used in ``test_rights.py``.
+    """
+    operator = Operator(cluster, folder, "suite", *selection)
+    with operator.heard() as asked:
+        outcomes = on_real(cluster, folder, *selection, kubeconfig=operator.kubeconfig)
+    operator.leave()
+    assert (asked.refused, 403 in asked.codes) == (set(), False)
+    assert asked.unused(operator.rights) <= {*UNHAPPY, *UNSEEN}
+    return outcomes
 
 
 def on_embedded(fault: str, selection: Selection) -> Outcomes:
@@ -62,7 +80,7 @@ def furnished_for(clusters: Callable[..., Cluster], selection: Selection, versio
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("version", [KUBERNETES, pytest.param(OLDER, marks=WITH_OLDER)])
 def test_healthy_cluster(clusters: Callable[[str], Cluster], tmp_path: Path, version: str) -> None:
-    real = on_real(clusters(version), tmp_path, "--profile", "core", "--allow-disruptive")
+    real = with_least_rights(clusters(version), tmp_path, "--profile", "core", "--allow-disruptive")
     assert len(real) == 24
     assert set(real.values()) == {"passed"}
     assert real == on_embedded(HEALTHY, Selection())
@@ -74,7 +92,7 @@ def test_extensions_on_a_healthy_cluster(clusters: Callable[..., Cluster], tmp_p
     selection = Selection(categories=EXTENSIONS, requirements=[WITHOUT_DOMAIN])
     words = [word for category in EXTENSIONS for word in ("--category", category)]
     words += ["--requirement", WITHOUT_DOMAIN]
-    real = on_real(furnished_for(clusters, selection, version), tmp_path, *words, "--allow-disruptive")
+    real = with_least_rights(furnished_for(clusters, selection, version), tmp_path, *words, "--allow-disruptive")
     assert len(real) == 19
     assert set(real.values()) == {"passed"}
     assert real == on_embedded(HEALTHY, selection)

@@ -134,6 +134,24 @@ def test_whole_proofs_pass_with_evidence_and_steering_comes_and_goes(
 
 
 @pytest.mark.timeout(900)
+def test_features_are_shown_by_tests_of_upstream(
+    real: Cluster, real_kubectl: Kubectl, e2e: Path, tmp_path: Path
+) -> None:
+    chosen = ["--feature", "grpc-probes", "--feature", "hyperv-runtimeclass"]
+    options = ["--engine", "upstream", "--e2e-binary", str(e2e), "--time-scale", "5", "--report-dir", str(tmp_path)]
+    result = real.winready("matrix", "--verify", "--kubeconfig", real.kubeconfig, *chosen, *options, "-o", "json")
+    assert result.stdout, result.stderr
+    found = {item["id"]: item for item in json.loads(result.stdout)["features"]}
+    assert found["grpc-probes"]["outcome"] == "passed", found
+    assert found["grpc-probes"]["reason"].startswith("shown by upstream tests on windows-")
+    # These nodes have no such runtime, and the test says so itself.
+    assert found["hyperv-runtimeclass"]["outcome"] == "blocked"
+    assert "skipped itself" in found["hyperv-runtimeclass"]["reason"]
+    assert result.returncode == 3
+    assert left_behind(real_kubectl) == ""
+
+
+@pytest.mark.timeout(900)
 def test_both_verifiers_agree_about_extensions(clusters: Callable[..., Cluster], e2e: Path, tmp_path: Path) -> None:
     cluster = clusters(KUBERNETES, "--dual-stack")
     result = cluster.winready(*run(cluster, e2e, tmp_path, *AGREEMENT, engine="both"))

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from winready.cluster.evidence import Evidence, PodFact, Probe
+from winready.cluster.evidence import PROBE_LIMIT, Evidence, PodFact, Probe
 from winready.cluster.images import repository
 from winready.cluster.inventory import Inventory, Node
 from winready.cluster.settings import AGNHOST, PAUSE
 from winready.engine import events
 from winready.engine.facts import gather
 from winready.engine.journal import Journal
-from winready.engine.outcomes import Outcome, RequirementResult, RuleResult
+from winready.engine.outcomes import FeatureResult, Outcome, RequirementResult, RuleResult
 from winready.engine.plan import Plan, Planned
 from winready.engine.rules import judge_rules
 from winready.engine.selection import Selection
 from winready.engine.sights import ImageSeen, Sights
 from winready.engine.terms import SMALL_CLUSTER, Terms
 from winready.engine.verdict import judge
+from winready.engine.workloads import FeatureUse, WorkloadResult
 from winready.proof.conformance import conformance_result
 from winready.report import junit, record
 from winready.report.html import page
@@ -37,17 +38,19 @@ def evidence(number: int = 0, probes: int = 2, *, bad: int = 0, text: str = "ws-
     """Questions and answers from two Windows nodes."""
     found = Evidence()
     for node in (1, 2):
-        found.pod(
-            PodFact(
-                namespace=f"winready-r-{number}",
-                name=f"wc-{node}",
-                uid=f"u-{number}-{node}",
-                node=f"windows-{node}",
-                os="windows",
-                build="10.0.20348",
-                node_build="10.0.20348",
-                addresses=[f"10.244.{node + 3}.7"],
-            )
+        found.saw(
+            [
+                PodFact(
+                    namespace=f"winready-r-{number}",
+                    name=f"wc-{node}",
+                    uid=f"u-{number}-{node}",
+                    node=f"windows-{node}",
+                    os="windows",
+                    build="10.0.20348",
+                    node_build="10.0.20348",
+                    addresses=[f"10.244.{node + 3}.7"],
+                )
+            ]
         )
     for index in range(probes):
         node = index % 2 + 1
@@ -98,6 +101,36 @@ def result(
     )
 
 
+def feature(feature_id: str, outcome: Outcome = "passed", *, works: bool | None = True, **more: Any) -> FeatureResult:
+    """A feature that was to be shown."""
+    given: dict[str, Any] = {
+        "name": f"The feature {feature_id}",
+        "area": "Pods",
+        "reason": f"{feature_id} was seen",
+        "way": "check",
+        "support": "yes",
+        "documented": "supported since 1.22",
+        "evidence": evidence(probes=1, bad=int(outcome == "failed")),
+        **more,
+    }
+    return FeatureResult(id=feature_id, outcome=outcome, works=works, **given)
+
+
+def workload(name: str, outcome: Outcome = "passed", *, path: str = "a.yaml") -> WorkloadResult:
+    """A workload that relies on probes."""
+    use = FeatureUse(id="probes", outcome=outcome, reason=f"probes {outcome}", path=path, line=7, field="spec.x")
+    return WorkloadResult(
+        kind="Deployment",
+        namespace="shop",
+        name=name,
+        path=path,
+        line=1,
+        ready=outcome == "passed",
+        outcome=outcome,
+        features=[use],
+    )
+
+
 def inventory(
     server: str = "https://cluster.example:6443", uid: str = "", windows: int = 2, linux: int = 2
 ) -> Inventory:
@@ -119,7 +152,7 @@ def inventory(
 def terms(*, conformance: bool = True, waived: bool = False) -> Terms:
     """What an operator decided."""
     return Terms(
-        conformance=conformance_result((), 36) if conformance else None,
+        conformance=conformance_result() if conformance else None,
         waived=[SMALL_CLUSTER] if waived else [],
     ).stated([repository(image) for image in (AGNHOST, PAUSE)])
 
@@ -146,6 +179,9 @@ def run_events(
     conformance: bool = True,
     waived: bool = False,
     left_out: Mapping[str, str] | None = None,
+    features: Iterable[FeatureResult] = (),
+    workloads: Iterable[WorkloadResult] = (),
+    interrupted: bool = False,
 ) -> list[events.AnyEvent]:
     """The events of a whole run; its rules are judged by its facts unless they are given."""
     outcomes = outcomes or {}
@@ -189,10 +225,12 @@ def run_events(
         events.FixtureReady(at_s=1.0, name="servers", seconds=0.9, windows_pods=4),
         events.PodsSeen(at_s=4.0, sights=sights()),
         *(events.RequirementFinished(at_s=4.0, result=item) for item in results),
+        *(events.FeatureFinished(at_s=4.0, result=item) for item in features),
+        *(events.WorkloadJudged(at_s=4.0, result=item) for item in workloads),
     ]
     facts = gather(told)
     judged = list(rules) if rules is not None else judge_rules(STANDARD, facts, results)
-    verdict = judge(STANDARD, results, judged, coverage=facts.coverage)
+    verdict = judge(STANDARD, results, judged, coverage=facts.coverage, interrupted=interrupted)
     return [
         *told,
         *(events.RuleJudged(at_s=9.0, result=item) for item in judged),
@@ -243,3 +281,61 @@ def many_outcomes(seed: int) -> dict[str, Outcome]:
     chance = random.Random(seed)
     kinds: list[Outcome] = ["passed", "failed", "blocked", "not-applicable"]
     return {name: chance.choices(kinds, weights=(22, 1, 1, 1))[0] for name in ALL}
+
+
+def crowd(windows: int, *, ids: Iterable[str] = CORE, broken: Collection[str] = (), linux: int = 4) -> Record:
+    """A run over many Windows nodes, with as much evidence as a run keeps; the broken ones answer nobody."""
+    found = inventory(windows=windows, linux=linux)
+    names = [node.name for node in found.nodes if node.windows]
+    results = []
+    for number, name in enumerate(ids):
+        seen = Evidence()
+        seen.saw(PodFact(**_pod(kind, number, node)) for node in names for kind in ("wc", "ws"))
+        for index in range(PROBE_LIMIT):
+            asker, asked = names[index % windows], names[(index * 7 + number) % windows]
+            bad = asked in broken
+            address = _address(asked)
+            seen.probe(
+                Probe(
+                    title=f"wc-{asker.removeprefix('windows-')} reaches ws-{asked.removeprefix('windows-')}",
+                    ok=not bad,
+                    pod=f"winready-r-fx/wc-{asker.removeprefix('windows-')}",
+                    node=asker,
+                    target=f"{address}:8080",
+                    command=["curl.exe", "-g", "-s", "-S", f"http://127.0.0.1:8080/dial?host={address}&" + "x" * 600],
+                    expected=f"an answer from ws-{asked.removeprefix('windows-')}",
+                    observed="curl: (28) timed out"
+                    if bad
+                    else f"ws-{asked.removeprefix('windows-')} answered 10 times",
+                    at_s=index / 50,
+                    seconds=0.3,
+                )
+            )
+        for node in names:
+            seen.fact(f"addresses on {node}", [_address(node)])
+        failed = any(not probe.ok for probe in seen.probes)
+        reason = f"{min(broken)} does not answer" if failed else f"shown on {', '.join(names)}"
+        step = f"look at node {min(broken)}" if failed else ""
+        results.append(result(name, "failed" if failed else "passed", reason=reason, next_step=step, found=seen))
+    return make_record(results=results, found=found, settings={"nodes": "all"})
+
+
+def _address(node: str) -> str:
+    number = int(node.rpartition("-")[2])
+    return f"10.{100 + number // 250}.{number % 250}.7"
+
+
+def _pod(kind: str, number: int, node: str) -> dict[str, Any]:
+    name = f"{kind}-{node.rpartition('-')[2]}"
+    return {
+        "namespace": "winready-r-fx",
+        "name": name,
+        "uid": f"{number}-{name}",
+        "node": node,
+        "os": "windows",
+        "build": "10.0.20348",
+        "node_build": "10.0.20348",
+        "image": AGNHOST,
+        "image_id": f"{repository(AGNHOST)}@sha256:{'0' * 64}",
+        "addresses": [_address(node)] if kind == "ws" else [],
+    }

@@ -57,6 +57,17 @@ def test_text_leads_with_the_worst_and_shows_the_evidence(runs: Path) -> None:
     assert "    only in B: wc-1 reaches ws-0 (node windows-1): curl: (28) Connection timed out" in lines
 
 
+def test_columns_are_headed_by_dates_or_by_given_names(tmp_path: Path) -> None:
+    for run in ("261101-101500-ab12", "261103-171500-cd34"):
+        samples.write_run(tmp_path, run, ids=[DNS])
+    both = ("261101-101500-ab12", "261103-171500-cd34")
+    assert compare(tmp_path, *both).stdout.startswith("A  2026-11-01 10:15 UTC (run 261101-101500-ab12): Pass")
+    assert "| | 2026-11-01 10:15 UTC | 2026-11-03 17:15 UTC |" in compare(tmp_path, *both, "-o", "markdown").stdout
+    named = compare(tmp_path, *both, "--name", "Shop 1.4", "--name", "Shop 1.5", "-o", "html").stdout
+    assert "<h1>Shop 1.4 → Shop 1.5</h1>" in named
+    assert "261103-171500-cd34" in named
+
+
 def test_runs_over_other_nodes_or_of_a_sandbox_are_less_comparable_than_they_look(tmp_path: Path) -> None:
     three = samples.inventory(windows=3)
     samples.write_run(tmp_path, "a", ids=[DNS], found=three)
@@ -118,3 +129,101 @@ def test_linux_nodes_that_neither_run_looked_at_are_named(tmp_path: Path) -> Non
         samples.write_run(tmp_path, name, ids=[DNS], found=three, left_out=left_out)
     notes = json.loads(compare(tmp_path, "a", "b", "-o", "json").stdout)["notes"]
     assert notes == ["in both runs not judged: linux-3: two are enough"]
+
+
+HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>\x1b[31m"
+
+
+@pytest.fixture
+def advised(tmp_path: Path) -> Path:
+    """Two runs that differ only in what they tell of features and workloads."""
+    never: dict[str, Any] = {"support": "never", "documented": "never", "area": "Security"}
+    samples.write_run(
+        tmp_path,
+        "a",
+        ids=[DNS],
+        features=[
+            samples.feature("probes"),
+            samples.feature("hooks", "failed", works=False, contradiction="not shown here"),
+            samples.feature("privileged", works=False, **never),
+            samples.feature("gmsa", "blocked", works=None, reason="no domain"),
+            samples.feature("hpa", "not-applicable", works=None, way="data"),
+        ],
+        workloads=[samples.workload("web"), samples.workload("back", "failed"), samples.workload("old")],
+    )
+    samples.write_run(
+        tmp_path,
+        "b",
+        ids=[DNS],
+        features=[
+            samples.feature("probes", "failed", works=False, reason="nobody restarted it", contradiction="not so here"),
+            samples.feature("hooks"),
+            samples.feature("privileged", "failed", reason="it ran", contradiction="yet it works here", **never),
+            samples.feature("gmsa", "error", works=None, reason="crashed"),
+            samples.feature("hpa", "not-applicable", works=None, way="data"),
+        ],
+        workloads=[samples.workload("web", "failed"), samples.workload("back"), samples.workload(HOSTILE, "blocked")],
+    )
+    return tmp_path
+
+
+def test_features_and_workloads_are_compared_by_whether_they_work(advised: Path) -> None:
+    found = json.loads(compare(advised, "a", "b", "-o", "json").stdout)
+    assert {row["id"]: row["change"] for row in found["features"]} == {
+        "probes": "worse", "hooks": "better", "privileged": "better", "gmsa": "changed", "hpa": "same",
+    }  # fmt: skip
+    probes = found["features"][0]
+    assert (probes["works_before"], probes["works_after"]) == (True, False)
+    assert (probes["contradiction_after"], probes["area"]) == ("not so here", "Pods")
+    assert len(probes["appeared"]) == 1
+    assert {row["id"].split(" ")[0]: row["change"] for row in found["workloads"]} == {
+        "web": "worse", "back": "better", "old": "gone", HOSTILE.split(" ")[0]: "new",
+    }  # fmt: skip
+    assert found["workloads"][0]["reason_after"] == "probes failed, needed at a.yaml:7 (spec.x): probes failed"
+
+
+def test_features_and_workloads_that_got_worse_are_told_and_no_regression(advised: Path) -> None:
+    result = compare(advised, "a", "b")
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "features, which the verdict does not look at: 1 worse, 2 better, 1 changed, 1 same" in lines
+    assert "▼ probes works -> does not work, a contradiction" in lines
+    assert "▲ privileged does not work, as documented -> works, a contradiction" in lines
+    assert "~ gmsa blocked -> error" in lines
+    assert "▼ web (Deployment shop/web) ready -> not ready" in lines
+    assert "B: nobody restarted it" in lines
+    assert not any("hpa" in line for line in lines)
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "csv"])
+def test_every_form_tells_of_them_and_hostile_names_stay_text(advised: Path, form: str) -> None:
+    text = compare(advised, "a", "b", "-o", form).stdout
+    for word in ("does not work, as documented", "works, a contradiction", "not ready", "nobody restarted it"):
+        assert word in text, word
+    assert "\x1b" not in text
+    if form != "csv":
+        assert ("<script>alert" in text) == (form == "text")
+        return
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0][-3:] == ["kind", "seen A", "seen B"]
+    assert {row[-3] for row in rows[1:]} == {"requirement", "feature", "workload"}
+    assert not any(cell.startswith("=") for row in rows for cell in row)
+
+
+def test_what_only_one_run_was_asked_for_is_a_note_and_no_change(advised: Path) -> None:
+    samples.write_run(advised, "c", ids=[DNS])
+    found = json.loads(compare(advised, "c", "b", "-o", "json").stdout)
+    assert (found["features"], found["workloads"]) == ([], [])
+    assert found["notes"] == [
+        "only the second run tells of features (5 of them)",
+        "only the second run tells of workloads (3 of them)",
+    ]
+    for form in ("text", "markdown", "html"):
+        assert "does not look at" not in compare(advised, "c", "c", "-o", form).stdout
+
+
+def test_two_workloads_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    twice = [samples.workload("web", path="a.yaml"), samples.workload("web", "failed", path="b.yaml")]
+    samples.write_run(tmp_path, "a", ids=[DNS], workloads=twice)
+    found = json.loads(compare(tmp_path, "a", "a", "-o", "json").stdout)["workloads"]
+    assert [row["id"] for row in found] == [f"web (Deployment shop/web) in {name}.yaml" for name in "ab"]

@@ -116,7 +116,7 @@ def test_prow_finds_its_layout(tmp_path: Path) -> None:
 def test_prow_without_a_folder_is_wrong_usage(tmp_path: Path) -> None:
     samples.write_run(tmp_path)
     result = CliRunner().invoke(cli, ["report", "--report-dir", str(tmp_path), "--format", "prow"])
-    assert (result.exit_code, "--output" in result.stderr) == (2, True)
+    assert (result.exit_code, "--to" in result.stderr) == (2, True)
 
 
 def told(base: Path, *arguments: str) -> Result:

@@ -171,3 +171,32 @@ def test_flaky_is_what_turns_twice() -> None:
     assert flaky(story("passed", "failed", "passed")) == ["x"]
     assert flaky(story("passed", "failed", "failed")) == []
     assert flaky(story("passed", "blocked", "passed", "failed")) == []
+
+
+def test_features_and_workloads_are_told_with_what_changed(tmp_path: Path) -> None:
+    never = samples.feature("privileged", works=False, support="never")
+    yet = samples.feature("privileged", "failed", support="never", contradiction="yet it works here")
+    samples.write_run(tmp_path, "261101-100000-aaaa", ids=[DNS], features=[samples.feature("probes"), never])
+    samples.write_run(tmp_path, "261102-100000-bbbb", ids=[DNS], workloads=[samples.workload("web")])
+    failed = samples.feature("probes", "failed", works=False)
+    web = samples.workload("web", "blocked")
+    samples.write_run(tmp_path, "261103-100000-cccc", ids=[DNS], features=[failed, yet], workloads=[web])
+    newest, middle, _ = listed(tmp_path)["clusters"][0]["runs"]
+    assert (newest["features"]["better"], newest["features"]["worse"]) == (["privileged"], ["probes"])
+    assert newest["workloads"] == {
+        "counts": "0 of 1 workload ready", "better": [], "worse": ["web (Deployment shop/web)"],
+    }  # fmt: skip
+    assert (middle["features"], newest["worse"], newest["better"]) == (None, [], [])
+    text = history(tmp_path).stdout
+    assert "features: 0 of 2 features shown as documented, 2 failed, 1 contradiction" in text
+    assert "▼ features worse: probes" in text
+    assert "▲ features better: privileged" in text
+    assert "▼ workloads worse: web (Deployment shop/web)" in text
+
+
+def test_an_index_of_an_earlier_version_is_made_anew(runs: Path) -> None:
+    before = listed(runs)
+    database = sqlite3.connect(runs / NAME)
+    database.executescript("drop table features; drop table workloads; pragma user_version = 3")
+    database.close()
+    assert listed(runs) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,12 +12,15 @@ from pathlib import Path
 import msgspec
 
 from report import samples
+from winready.engine.outcomes import RuleResult
 from winready.report.html import page
 from winready.report.html.matrix import make_matrix
+from winready.report.html.nodes import make_nodes
 from winready.report.html.timeline import make_timeline
 from winready.report.record import Record
 
 DNS = "core.network.dns-internal"
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 class Tags(HTMLParser):
@@ -106,8 +110,10 @@ def test_the_chain_goes_on_through_what_had_to_wait_its_turn() -> None:
 
 
 def test_passed_core_requirements_are_counted_by_the_text_that_was_followed() -> None:
-    assert "<dd>2 of 24</dd>" in page.render(samples.make_record(ids=samples.CORE[:2]))
-    assert "<dd>2 of 2 selected</dd>" in page.render(samples.make_record(ids=samples.CORE[:2], digest="sha256:0"))
+    part = page.render(samples.make_record(ids=samples.CORE[:2], outcomes={samples.CORE[0]: "failed"}))
+    assert "<dd>1 of 2 selected passed; the standard has 24</dd>" in part
+    assert "It says nothing about 22 core requirements outside the selection." in part
+    assert "<dd>2 of 2 passed</dd>" in page.render(samples.make_record(ids=samples.CORE[:2], digest="sha256:0"))
 
 
 def test_the_node_that_most_failures_lead_to_is_named() -> None:
@@ -148,6 +154,93 @@ def test_the_matrix_tells_nodes_services_and_names_apart() -> None:
     assert services is not None
     assert services.good == 2
     assert matrix.cell("windows-2", "NodePort of", "windows-1") is None
+
+
+def visible(text: str) -> str:
+    """The words of a page, in their order."""
+    text = re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", text, flags=re.DOTALL)
+    return html.unescape(" ".join(text.split()))
+
+
+def test_one_cause_of_everything_stands_before_the_list_of_what_it_concerns() -> None:
+    gone = "the API server cannot be reached"
+    results = [samples.result(name, "error", reason=gone, next_step="start it") for name in samples.CORE]
+    rules = [
+        RuleResult(id="rule.images", outcome="blocked", reason="no pod was started", gates="run"),
+        RuleResult(id="rule.linux-conformance", outcome="blocked", reason="absent", gates="certificate"),
+    ]
+    text = visible(page.render(samples.make_record(results=results, rules=rules)))
+    assert f"Not shown to be ready for Windows workloads: {gone} Next step: start it" in text
+    problems = text[text.index("What did not pass, and what to do") :]
+    assert (
+        problems.index(gone) < problems.index("It concerns 24 requirements and 1 rule") < problems.index("rule.images")
+    )
+    assert problems.index("rule.images") < problems.index("Core.Network")
+
+
+def test_a_rule_that_decided_is_the_reason() -> None:
+    small = samples.make_record(found=samples.inventory(windows=1))
+    text = page.render(small)
+    assert small.verdict == "Fail"
+    words = visible(text)
+    assert "Not shown to be ready for Windows workloads: rule.cluster-size failed, not qualified: 2 usable" in words
+    assert text.index('href="#rule.cluster-size"') < text.index('id="rule.cluster-size"')
+    assert "Every selected requirement passed, but a rule of the run does not hold" in words
+
+
+def test_the_top_says_what_it_means_and_what_not_by_category() -> None:
+    words = visible(page.render(samples.make_record(conformance=False)))
+    top = words[: words.index("Requirements Cluster")]
+    assert "All 24 core requirements of version 1.0 of the standard were shown on 2 Windows nodes." in top
+    assert "Basic networking 13 of 13 passed" in top
+    assert "Rules of the run 5 of 5 hold" in top
+    assert "It does not show Linux conformance, which only a certificate needs: no result of" in top
+    assert "It promises nothing for later: it is what was seen on 2026-11-01." in top
+
+
+def test_an_interrupted_run_has_no_verdict() -> None:
+    run = samples.make_record(outcomes={DNS: "blocked"})
+    run.verdict = None
+    text = page.render(run)
+    assert "<title>Interrupted, no verdict · " in text
+    assert "Interrupted, no verdict" in visible(text)
+    assert "Fail" not in visible(text)
+
+
+def test_a_thousand_nodes_are_told_by_what_differs() -> None:
+    broken = ("windows-7", "windows-500")
+    good, bad = samples.crowd(1000, ids=samples.ALL), samples.crowd(1000, ids=samples.ALL, broken=broken)
+    for run in (good, bad):
+        text = page.render(run)
+        assert len(text.encode()) < 1_000_000
+        assert text.count("windows-321") <= 60
+    words = visible(page.render(good))
+    assert "1000 nodes: windows-1 to windows-1000" in words
+    assert "shown on windows-1 to windows-1000" in words
+    assert "all 1000 Windows nodes" in words
+    matrix = make_matrix(bad)
+    assert matrix.condensed
+    assert [name for name, _ in matrix.rows] == ["other 998 Windows nodes", "windows-7"]
+    assert dict(matrix.groups)["pods on"] == ["other 998 Windows nodes", "windows-500", "windows-7"]
+    cell = matrix.cell("other 998 Windows nodes", "pods on", "windows-7")
+    assert cell is not None
+    assert cell.bad
+    assert not cell.good
+    rest = matrix.cell("other 998 Windows nodes", "pods on", "other 998 Windows nodes")
+    assert rest is not None
+    assert not rest.bad
+    first, *others = make_nodes(bad)
+    assert (first.names, first.one, bool(first.failures)) == ("windows-500", True, True)
+    assert others[-1].names == "windows-1 to windows-499, windows-501 to windows-1000"
+
+
+def test_answers_of_a_kind_are_told_once_and_bad_ones_first() -> None:
+    found = samples.evidence(probes=30, bad=2)
+    text = page.render(samples.make_record(results=[samples.result(DNS, "failed", found=found)]))
+    words = visible(text[text.index('id="requirements"') :])
+    assert "Questions and answers (30, 2 not as expected)" in words
+    assert words.index(f"not as expected wc-* reaches ws-* {TIMES} 2") < words.index(f"ws-* {TIMES} 28")
+    assert "wc-2 reaches ws-29" in words
 
 
 def test_write_puts_the_page_into_the_run_folder(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import release
 import sbom
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("src", "locks", "tools", "pyproject.toml", "README.md", "LICENSE", ".gitignore")
+PARTS = ("src", "locks", "tools", "hatch_build.py", "pyproject.toml", "README.md", "LICENSE", ".gitignore")
 DATED = "# Changelog\n\n## 0.1.0 (2026-01-31)\n\n- It is there.\n"
 PURL = re.compile(r"pkg:pypi/[a-z0-9-]+@[0-9a-z.]+")
 
@@ -105,8 +105,12 @@ def test_the_same_commit_gives_the_same_bytes_from_the_sdist_too(changed: Path, 
     assert "winready/not-committed.txt" not in names
     with tarfile.open(sdist) as archive:
         beside = {name.partition("/")[2] for name in archive.getnames() if "/src/" not in name}
+        pages = {name for name in beside if name.startswith("man/man1/winready")}
         assert {member.mtime for member in archive} == {epoch}
-    assert beside == {".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    papers = {"CHANGELOG.md", "LICENSE", "README.md"}
+    assert beside - pages == {".gitignore", "PKG-INFO", "hatch_build.py", "pyproject.toml", *papers}
+    assert {f"winready-0.1.0.data/data/share/{name}" for name in pages} == {name for name in names if "/man1/" in name}
+    assert "man/man1/winready-run.1" in pages
 
 
 def test_a_build_that_differs_is_refused(changed: Path, tmp_path: Path) -> None:
@@ -133,6 +137,10 @@ def test_a_wheel_that_lacks_a_file_is_refused(repository: Path, tmp_path: Path) 
             if not name.endswith("standard.yaml"):
                 archive.writestr(name.removeprefix("src/"), "")
     with pytest.raises(release.Refused, match=r"winready\.whl differs from src/ in winready/spec/standard\.yaml"):
+        release.check_contents(repository, wheel)
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("winready/spec/standard.yaml", "")
+    with pytest.raises(release.Refused, match=r"winready\.whl has no manual pages"):
         release.check_contents(repository, wheel)
 
 
@@ -168,3 +176,8 @@ def test_an_environment_that_is_not_the_locked_one_is_refused(changed: Path) -> 
     lock.write_text(re.sub(r"(?m)^click==\S+", "click==0.0.1", lock.read_text()))
     with pytest.raises(sbom.SbomError, match=r"click is locked as 0\.0\.1 and installed as"):
         sbom.make(changed, "0.1.0", "ab" * 32, epoch=0)
+
+
+@pytest.mark.parametrize("address", ["ftp://example.invalid", "https://user:secret@example.invalid/x", "https://x y"])
+def test_an_address_that_krew_could_not_use_is_refused(repository: Path, address: str) -> None:
+    assert "is no address for downloads" in refusal(repository, "--rehearse", "--address", address)

@@ -88,6 +88,11 @@ def test_each_defect_is_said_with_its_place(folder: Path) -> None:
     ("text", "line", "says"),
     [
         ("category: Core.Network\ntestCases:\n  - description: x\n    focus: ['(']\n", 4, "not a regular expression"),
+        (
+            f"category: Core.Network\ntestCases:\n  - description: x\n    focus: ['{'(' * 5000}']\n",
+            4,
+            "nested too deeply",
+        ),
         ("category: Core.Network\ntestCases:\n  - description: x\n    focus: ['']\n", 4, "selects every test"),
         ("category: Core.Network\ntestCases:\n  - description: x\n    focsu: ['a']\n", 4, "did you mean 'focus'?"),
         ("category: Core.Network\ntestCases:\n  - description: x\n    focus: a\n", 4, "expected a list"),

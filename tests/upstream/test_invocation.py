@@ -68,6 +68,24 @@ def test_serial_specs_run_after_the_others_and_disruptive_ones_alone() -> None:
     assert all(shard.deadline > shard.expected for stage in stages for shard in stage)
 
 
+def test_as_few_processes_as_end_with_the_longest_spec() -> None:
+    specs = [Selected(f"s{n}", f"[sig-a] s{n}", n) for n in (20, 45, 120, 15, 50, 20, 45, 20, 60, 40)]
+    for parallel, processes in ((8, 5), (5, 5), (4, 4), (2, 2), (1, 1)):
+        (stage,) = split(specs, parallel)
+        assert len(stage) == processes
+        assert sorted(spec.name for shard in stage for spec in shard.specs) == sorted(spec.name for spec in specs)
+        # The longest begins first, and where there is room nothing stands behind it.
+        assert stage[0].specs[0].name == "s120"
+        assert processes < 4 or len(stage[0].specs) == 1
+        assert processes < 5 or max(shard.expected for shard in stage[1:]) <= 0.8 * 120
+
+
+def test_specs_that_take_equally_long_do_not_wait_for_each_other() -> None:
+    specs = [Selected(f"s{n}", f"[sig-a] s{n}") for n in range(6)]
+    assert [len(shard.specs) for shard in split(specs, 8)[0]] == [1] * 6
+    assert sorted(len(shard.specs) for shard in split(specs, 4)[0]) == [1, 1, 2, 2]
+
+
 def test_small_clusters_get_fewer_processes() -> None:
     assert [at_once(nodes) for nodes in (0, 1, 2, 50)] == [4, 4, 8, 8]
 

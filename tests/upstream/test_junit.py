@@ -102,6 +102,8 @@ def test_long_output_is_kept_in_part(tmp_path: Path) -> None:
         (b"<testsuites>" + b"<a>" * 70, "nested deeper"),
         (b'<testsuites a="' + b"x" * (9 << 20) + b'"/>', "single tag"),
         (b"<testsuites>\xff\xfe</testsuites>", "line 1"),
+        (b'<?xml version="1.0" encoding="U.F-8"?><testsuites/>', "unknown encoding"),
+        (b'<?xml version="1.0" encoding="utf-7"?><testsuites/>', "line 1: "),
     ],
 )
 def test_hostile_files_are_refused_in_words(tmp_path: Path, content: bytes, problem: str) -> None:

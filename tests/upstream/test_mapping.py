@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from winready.features import catalogue
 from winready.spec.loader import load_standard
 from winready.spec.versions import Version
 from winready.upstream.listing import key
@@ -16,6 +17,7 @@ def test_every_requirement_in_the_table_is_one_of_the_standard_and_every_test_is
     mapping = load_mapping()
     assert set(mapping.requirements) <= {item.id for item in load_standard().requirements}
     used = {name for coverage in mapping.requirements.values() for name in coverage.tests}
+    used |= {name for entry in catalogue.load().values() for name in entry.tests}
     assert used == set(mapping.tests)
 
 

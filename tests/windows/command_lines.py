@@ -45,6 +45,7 @@ JUDGED = {
     rf"cmd /c if exist {PATH} exit 1": "test_files",
     r"cmd /S /C echo %USERNAME%&C:\\Windows\\System32\\whoami\.exe": "test_who_am_i",
     r"C:\\Windows\\System32\\whoami\.exe": "test_who_am_i",
+    r"cmd /c echo %\w+%": "test_who_am_i",
     r"cmd /c klist get krbtgt": "test_tickets",
     POWERSHELL + r"-Command \(Get-FileHash .*": "test_digests",
     POWERSHELL + r"-Command \$all = @\(\).*": "test_memory",
@@ -68,6 +69,8 @@ LACKING = {
     r"cmd /c nltest /query&echo winready-next&(?:nltest /sc_verify:\S+&echo winready-next&)?"
     rf"for /l %i in \(1,1,\d+\) do @\(dir {SHARE} >nul && echo winready-seen{A_SECOND}\)": "no domain",
     r"shutdown\.exe /r /t \d+": "it would end the ground that the tests stand on",
+    r"/agnhost netexec --http-port=\d+ --udp-port=\d+ --delay-shutdown=\d+": "nothing tells a program of its end as a "
+    "container does",
     r"/pause\.exe": "the image's own program, which no Go module holds",
 }
 """Shape: what wine lacks of it."""

@@ -69,7 +69,7 @@ class ClusterNames:
 
     async def _configured(self, node: str) -> str:
         try:
-            document = await self._world.client.node_proxy(node, "configz")
+            document = await self._world.client.node_proxy(node, "configz", key="kubeletconfig")
             return str(document["kubeletconfig"]["clusterDomain"])
         except (ClusterError, KeyError, TypeError):
             # Reading it is a right that not every operator has.

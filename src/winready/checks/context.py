@@ -73,6 +73,16 @@ class Context:
         """The service over the servers of an OS."""
         return await self.world.fixtures.service(os)
 
+    async def behind(self, os: Os) -> list[Pod]:
+        """Server pods behind the service of their OS, as witnesses; of very many only some are."""
+        pods, servers = await self.world.fixtures.behind(os), await self.world.fixtures.servers(os)
+        if len(pods) < len(servers):
+            self.evidence.fact(
+                f"behind the service of the {os.capitalize()} pods",
+                f"{len(pods)} of {len(servers)} servers; those of the other nodes are reached by their pod IPs",
+            )
+        return self.witnesses(pods)
+
     async def host(self, node: Node) -> Pod:
         """The pod that sees a Windows node's own files, as a witness."""
         return self.witnesses([pod for pod in await self.world.fixtures.hosts() if pod.node.name == node.name])[0]
@@ -106,8 +116,7 @@ class Context:
 
     def witnesses(self, pods: list[Pod]) -> list[Pod]:
         """Record pods as evidence; one that is not the Windows container it should be makes the check fail."""
-        for pod in pods:
-            self.evidence.pod(pod.fact())
+        self.evidence.saw(pod.fact() for pod in pods)
         impostors = [pod.impostor for pod in pods if pod.impostor]
         if impostors:
             raise CheckFailed(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from winready.checks.workloads import netexec_deployment
+from winready.cluster.activity import doing
 from winready.cluster.client import Object
 from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os, powershell
 from winready.cluster.inventory import Node
@@ -33,10 +34,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SHARED = "fx"
+ASIDE = "wx"
+"""Windows servers that are behind no service."""
 PEERS = "peers"
 LINUX_NODES = 2
 """Linux is the other side of a conversation, not what is judged: two nodes tell same-node from cross-node."""
 
+SERVED = 20
+"""Windows servers behind a service; those of further nodes are asked directly. A client that is to be answered by each
+of a thousand would ask for hours, and what its node's proxy does with a back-end does not depend on where that is."""
 TEN = 10
 EXPECTED_SECONDS = {
     "clients": 25.0,
@@ -111,6 +117,7 @@ class Fixtures:
 
     def start(self, name: str) -> asyncio.Task[Any]:
         """Begin to make a fixture, unless that has begun already."""
+        doing(f"waits for the {name} that checks share")
         if name not in self._tasks:
             self._tasks[name] = asyncio.ensure_future(self._makers[name]())
         return self._tasks[name]
@@ -128,6 +135,10 @@ class Fixtures:
     async def servers(self, os: Os) -> list[Pod]:
         """Server pods of an OS, at least two."""
         return [pod for pod in await asyncio.shield(self.start("servers")) if pod.os == os]
+
+    async def behind(self, os: Os) -> list[Pod]:
+        """Those of the servers that are behind the service of their OS."""
+        return [pod for pod in await self.servers(os) if not pod.name.startswith(f"{ASIDE}-")]
 
     async def service(self, os: Os) -> Service:
         """The service over the servers of an OS."""
@@ -151,6 +162,7 @@ class Fixtures:
 
     async def once(self, name: str, make: Callable[[World], Awaitable[T]]) -> T:
         """What the checks of one category share beside this: made for the first that asks."""
+        doing(f"waits for the {name} that checks share")
         if name not in self._tasks:
             self._tasks[name] = asyncio.ensure_future(make(self._world))
         made: T = await asyncio.shield(self._tasks[name])
@@ -169,7 +181,8 @@ class Fixtures:
 
     async def _make_servers(self) -> list[Pod]:
         world = self._world
-        places = [("ws", "windows", node) for node in _at_least_two(world.windows_nodes)]
+        windows = _at_least_two(world.windows_nodes)
+        places = [("ws" if number < SERVED else ASIDE, "windows", node) for number, node in enumerate(windows)]
         places += [("ls", "linux", node) for node in _at_least_two(self.linux_nodes)]
         return await self._make_pods(places)
 
@@ -177,17 +190,20 @@ class Fixtures:
         namespace = await self._world.namespace(SHARED)
         counts: dict[str, int] = {}
         names = []
-        for app, os, node in places:
+        for app, *_ in places:
             counts[app] = counts.get(app, 0) + 1
-            name = f"{app}-{counts[app]}"
-            names.append(name)
-            await namespace.create(PODS, self._pod(name, app, os, node))
+            names.append(f"{app}-{counts[app]}")
+        made = [
+            self._pod(name, *place, peer=place[1] == "linux" or number < SERVED)
+            for number, (name, place) in enumerate(zip(names, places, strict=True))
+        ]
+        await asyncio.gather(*(namespace.create(PODS, pod) for pod in made))
         return list(await asyncio.gather(*(namespace.ready_pod(name) for name in names)))
 
-    def _pod(self, name: str, app: str, os: Any, node: Node) -> Object:
+    def _pod(self, name: str, app: str, os: Any, node: Node, *, peer: bool) -> Object:
         settings = self._world.settings
         spec = pod_spec(os, [netexec_container(settings)], settings, [node], hostname=name, subdomain=PEERS)
-        return pod_object(name, pinned(spec, node), settings, app=app, peers="yes")
+        return pod_object(name, pinned(spec, node), settings, app=app, **({"peers": "yes"} if peer else {}))
 
     async def _make_hosts(self) -> list[Pod]:
         world = self._world

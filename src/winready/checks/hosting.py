@@ -13,12 +13,20 @@ from typing import Any
 from winready.checks.context import Context
 from winready.cluster.client import Object
 from winready.cluster.commands import lines, powershell
-from winready.cluster.errors import ClusterError
+from winready.cluster.errors import ClusterError, ExecFailed
 from winready.cluster.evidence import bounded
 from winready.cluster.execution import Execution
 from winready.cluster.host_scripts import STOP, encoded
 from winready.cluster.inventory import Node
-from winready.cluster.pods import Pod, host_process_spec, idle_container, pinned, pod_object, pod_spec
+from winready.cluster.pods import (
+    Pod,
+    from_the_start,
+    host_process_spec,
+    idle_container,
+    pinned,
+    pod_object,
+    pod_spec,
+)
 from winready.cluster.probes import Try
 from winready.cluster.resources import PODS
 
@@ -26,7 +34,7 @@ MOUNT_POINT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
 PORTS = range(20000, 30000)
 """Below the NodePorts and below the ports that Windows gives away by itself."""
 _FIELD = re.compile(r"([a-z][a-z0-9 -]*)=(.*)")
-_LISTENS = re.compile(r"\s(?:TCP|UDP)\s+(\S+):(\d+)\s")
+_LISTENS = re.compile(r"\s(?:TCP|UDP)\s+(\S+):(\d{1,5})\s")
 
 
 async def run_script(ctx: Context, host: Pod, script: str, *, again: bool = True) -> Execution:
@@ -85,7 +93,16 @@ async def open_firewall(ctx: Context, host: Pod, port: int) -> AsyncIterator[str
     """Let a TCP port of a node in through its firewall, with a rule of our own that goes again; why not, if not."""
     rule = f"winready-{ctx.settings.run_id}-{port}"
     words = f"-Name {rule} -DisplayName {rule} -Direction Inbound -Action Allow -Protocol TCP -LocalPort {port}"
-    made = await run_script(ctx, host, f"{STOP}New-NetFirewallRule {words} | Out-Null; exit 0", again=False)
+
+    async def attempt() -> Execution:
+        try:
+            return await run_script(ctx, host, f"{STOP}New-NetFirewallRule {words} | Out-Null; exit 0", again=False)
+        except ExecFailed:
+            # It may have been made all the same; two of one name there cannot be.
+            await run_script(ctx, host, _removal(rule))
+            raise
+
+    made = await from_the_start(attempt)
     refusal = said(made) if made.exit_code else ""
     ctx.evidence.fact(f"firewall rule {rule} on {host.node.name}", refusal or "added")
     try:
@@ -95,11 +112,15 @@ async def open_firewall(ctx: Context, host: Pod, port: int) -> AsyncIterator[str
             await _close_firewall(ctx, host, rule)
 
 
+def _removal(rule: str) -> str:
+    return f"{STOP}Remove-NetFirewallRule -Name {rule}; exit 0"
+
+
 async def _close_firewall(ctx: Context, host: Pod, rule: str) -> None:
     place = f"firewall rule {rule} on node {host.node.name}"
     try:
-        result = await run_script(ctx, host, f"{STOP}Remove-NetFirewallRule -Name {rule}; exit 0")
-        if result.exit_code:
+        result = await run_script(ctx, host, _removal(rule))
+        if result.exit_code and not result.again:
             ctx.world.leftovers.append(f"{place} ({said(result)})")
     except ClusterError as error:
         ctx.world.leftovers.append(f"{place} ({error.message})")
@@ -109,7 +130,7 @@ def lines_of_json(result: Execution) -> list[dict[str, Any]]:
     """The objects that a script told, one in a line."""
     found = []
     for line in lines(result.stdout):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             document = json.loads(line)
             if isinstance(document, dict):
                 found.append(document)

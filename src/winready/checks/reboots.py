@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from winready.checks.context import Context
+from winready.cluster.absence import REMOVED
+from winready.cluster.activity import doing
 from winready.cluster.bystanders import last_replicas
 from winready.cluster.client import Object
 from winready.cluster.commands import restart_computer
-from winready.cluster.errors import ClusterError
+from winready.cluster.errors import ClusterError, NotFound
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.inventory import Node, read_node
 from winready.cluster.namespaces import Namespace
@@ -36,6 +40,11 @@ class Reboot:
     def replaced(self) -> bool:
         """Whether somebody put another node in its place."""
         return self.after.uid != self.before.uid
+
+    @property
+    def removed(self) -> bool:
+        """Whether somebody took it out of the cluster."""
+        return self.after.unusable == REMOVED
 
     @property
     def back(self) -> bool:
@@ -76,6 +85,7 @@ async def reboot(
             f"HostProcess pod {name} could not reboot node {node.name}: {phase or namespace.why_not_ready(name)}",
             next_step="HostProcess pods must be able to run as SYSTEM on that node",
         )
+    doing(f"waits for {node.name} to come back from its reboot")
     start, result = now(), Reboot(before, before, frozenset(working))
     async for _ in ctx.timing.attempts(ctx.times.reboot_back, every=ctx.times.reboot_look):
         result = replace(result, after=await read(ctx, node, otherwise=result.after))
@@ -94,6 +104,11 @@ def require_back(ctx: Context, result: Reboot) -> Node:
         raise CheckBlocked(
             f"node {node.name} was replaced instead of rebooted",
             next_step="switch node repair and autoscaling off first",
+        )
+    if result.removed:
+        raise CheckBlocked(
+            f"node {node.name} was taken out of the cluster instead of rebooted",
+            next_step="let nobody remove nodes meanwhile, let it join again, and run again",
         )
     if not result.back:
         raise CheckFailed(
@@ -114,6 +129,8 @@ async def read(ctx: Context, node: Node, *, otherwise: Node | None = None) -> No
     """The node as it is now; while it is away the API server may stumble over it."""
     try:
         return read_node(await ctx.world.client.get(NODES, node.name))
+    except NotFound:
+        return msgspec.structs.replace(otherwise or node, unusable=REMOVED)
     except ClusterError:
         if otherwise is None:
             raise

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from winready.checks.context import Context
 
 CheckFunction = Callable[["Context"], Awaitable[None]]
+FeatureFunction = Callable[["Context"], Awaitable["Sight"]]
 _CHECKS: dict[str, Check] = {}
+_FEATURE_CHECKS: dict[str, FeatureCheck] = {}
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,53 @@ def check(
         return function
 
     return register
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a cluster does with a feature, seen on every judged Windows node."""
+
+    works: bool
+    words: str
+    """What was seen, as it goes on after "shown on windows-1, windows-2: "."""
+
+
+@dataclass(frozen=True)
+class FeatureCheck:
+    """A function that looks what a cluster does with one feature of the matrix, whatever the data says of it.
+
+    It raises `CheckFailed` where the feature is broken: neither what it should be nor simply not there.
+    """
+
+    feature: str
+    run: FeatureFunction
+    fixtures: frozenset[str]
+    expected_s: float
+    """Cluster seconds that it takes on a healthy cluster with warm images, fixtures not counted."""
+    windows_pods_per_node: int
+    """Windows pods that it starts on every judged Windows node, those that it shares with other features included."""
+
+
+def feature_check(
+    feature: str, *, fixtures: tuple[str, ...] = (), expected_s: float = 10, windows_pods_per_node: int = 0
+) -> Callable[[FeatureFunction], FeatureFunction]:
+    """Register the check of a feature."""
+
+    def register(function: FeatureFunction) -> FeatureFunction:
+        if feature in _FEATURE_CHECKS:
+            raise ValueError(f"two checks show {feature}")
+        _FEATURE_CHECKS[feature] = FeatureCheck(
+            feature, function, frozenset(fixtures), expected_s, windows_pods_per_node
+        )
+        return function
+
+    return register
+
+
+def load_feature_checks() -> dict[str, FeatureCheck]:
+    """Every check of a feature by the id of that feature."""
+    load_checks()
+    return _FEATURE_CHECKS
 
 
 def load_checks() -> dict[str, Check]:

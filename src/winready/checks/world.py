@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from winready.checks.cluster_names import ClusterNames
 from winready.checks.fixtures import Fixtures
+from winready.cluster.absence import absent, went_away
 from winready.cluster.client import Client
+from winready.cluster.errors import ExecFailed
 from winready.cluster.inventory import Inventory, Node
 from winready.cluster.namespaces import Namespace
 from winready.cluster.obstacles import isolated
@@ -18,6 +21,10 @@ from winready.cluster.timing import now
 
 if TYPE_CHECKING:
     from winready.checks.reboots import Reboot
+
+
+WITNESSES = 2
+"""Pods of a node that are asked before it counts as silent."""
 
 
 class World:
@@ -66,7 +73,7 @@ class World:
         """A namespace of this run, made on first use."""
         async with self._lock:
             if suffix not in self._namespaces:
-                name = f"winready-{self.settings.run_id}-{suffix}"
+                name = self.settings.namespace(suffix)
                 opened = Namespace.open(self.client, self.settings, name, self.nodes)
                 self._namespaces[suffix] = await self._stack.enter_async_context(opened)
             return self._namespaces[suffix]
@@ -93,9 +100,35 @@ class World:
         timing = self.settings.timing
         names = {namespace.name for namespace in self.namespaces if namespace.policies is not None}
         if names and now() >= looked + timing.wall(timing.table.refusal_look):
-            found = await isolated(self.client, names)
+            found = await isolated(self.client, names, everywhere=not self.settings.namespace_prefix)
             self._isolation = now(), found
         return found
+
+    async def absence(self, *, unsure: bool = False) -> str:
+        """Nodes that went away since the run began, and how, for people; a node that we rebooted is another matter.
+
+        A node falls silent long before the cluster says so. Who is ``unsure`` waits for that word while a node answers
+        nobody.
+        """
+        nodes = [node for node in (*self.windows_nodes, *self.linux_nodes) if node.name not in self.reboots]
+        if not nodes:
+            return ""
+        timing = self.settings.timing
+        async for _ in timing.attempts(timing.table.node_silent, every=timing.table.reboot_look):
+            if lost := await absent(self.client, nodes):
+                return went_away(lost)
+            if not unsure or all(await asyncio.gather(*(self._answers(node) for node in nodes))):
+                return ""
+        return ""
+
+    async def _answers(self, node: Node) -> bool:
+        """Whether a pod of ours on a node can be asked something; where none is, nothing speaks against it."""
+        pods = [pod for namespace in self.namespaces for pod in namespace.running_on(node)]
+        for pod in pods[:WITNESSES]:
+            with contextlib.suppress(ExecFailed):
+                await pod.ask()
+                return True
+        return not pods
 
     async def cluster_domain(self) -> str:
         """The DNS domain of the cluster."""

@@ -14,7 +14,8 @@ from winready.cli.runs import find_run, report_dir_option
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--output", required=True, metavar="FILE.tar.gz", help="Where the bundle goes.")
+@click.option("--to", metavar="FILE.tar.gz", help="Where the bundle goes.")
+@click.option("--output", hidden=True)
 @click.option("--vendor", help="Who hands it in.")
 @click.option("--product-name", help="What runs the cluster.")
 @click.option("--product-version", help="Its version.")
@@ -26,7 +27,7 @@ from winready.cli.runs import find_run, report_dir_option
 @click.option("--key", metavar="FILE", help="Sign with this Ed25519 private key (PEM).")
 @click.option("--draft", is_flag=True, help="Make a bundle all the same, which says on every page what it is not.")
 @report_dir_option
-def certify(run: str | None, output: str, report_dir: str | None, **given: Any) -> None:
+def certify(run: str | None, to: str | None, output: str | None, report_dir: str | None, **given: Any) -> None:
     """Make a bundle of the last run, or of RUN, that anyone can check again with 'winready verify'.
 
     A run that is partial, left out usable Windows nodes, was time-scaled or on a sandbox, followed a modified
@@ -34,9 +35,9 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
 
     \b
     winready certify --vendor Shop --product-name "Shop K8s" --product-version 1.4 --contact k8s@shop.example \
-                     --output shop-1.4.tar.gz
-    winready certify RUN --product-file product.yaml --key signing.pem --output shop-1.4.tar.gz
-    winready certify --draft --product-file product.yaml --output try.tar.gz
+                     --to shop-1.4.tar.gz
+    winready certify RUN --product-file product.yaml --key signing.pem --to shop-1.4.tar.gz
+    winready certify --draft --product-file product.yaml --to try.tar.gz
     """
     from winready.engine import journal
     from winready.report import record
@@ -45,6 +46,9 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
     from winready.report.bundle.recomputing import JournalError, recompute, refusals
     from winready.spec.loader import load_standard
 
+    target = to or output
+    if target is None:
+        raise click.UsageError("Missing option '--to': where does the bundle go?")
     folder, _ = find_run(run, report_dir)
     standard = load_standard()
     try:
@@ -68,11 +72,11 @@ def certify(run: str | None, output: str, report_dir: str | None, **given: Any) 
         fail(str(error))
     data = making.make_bundle(folder, found, product, not_shown, key)
     try:
-        Path(output).write_bytes(data)
+        Path(target).write_bytes(data)
     except OSError as error:
-        fail(f"{output} cannot be written: {error.strerror}", "choose another place with --output")
+        fail(f"{target} cannot be written: {error.strerror}", "choose another place with --to")
     kind = "draft" if not_shown else "certificate"
-    say(f"{kind} of run {found.run_id}, {found.verdict_text}: {output}")
+    say(f"{kind} of run {found.run_id}, {found.verdict_text}: {target}")
     for reason in not_shown:
         say(f"  not shown: {reason}")
 

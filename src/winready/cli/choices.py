@@ -25,14 +25,18 @@ class PlanChoices:
     nodes: str | None
     node_selectors: tuple[str, ...]
     active_directory: Path | None
+    namespace_prefix: str
     engine: Engine | None
     e2e_binary: Path | None
     provider: str
     steer_by_taint: bool
     shards: int | None
     verbose: bool
+    quiet: bool
     test_directory: Path | None
-    output: Literal["text", "json", "yaml"]
+    output: Literal["text", "wide", "json", "yaml"]
+    features: tuple[str, ...] = ()
+    """Ids of features of the matrix to show; with them nothing else is selected by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,7 @@ class RunChoices(PlanChoices):
     """The same, and how the run is done."""
 
     sandbox: bool
-    speed: str
+    speed: str | None
     faults: tuple[str, ...]
     report_dir: str | None
     parallel: int
@@ -56,3 +60,7 @@ class RunChoices(PlanChoices):
     dry_run: bool
     resume: str | None
     rerun_failed: str | None
+    for_paths: tuple[str, ...] = ()
+    for_live: bool = False
+    namespace: str | None = None
+    try_them: bool = False

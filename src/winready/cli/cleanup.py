@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from winready.cli.options import cluster_options, fail, parse_duration, say
+from winready.cli.options import cluster_options, fail, parse_duration, prefix_option, say
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
@@ -22,6 +22,7 @@ NOTHING = "nothing of winready is left on the cluster"
 @click.command()
 @cluster_options
 @click.option("--run", "run_id", metavar="ID", help="Only what this run created (default: any run).")
+@prefix_option
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing of it.")
 @click.option("--objects-only", is_flag=True, help="Do not look at Windows nodes themselves: no pod is started.")
 @click.option("--tolerate", "tolerations", multiple=True, metavar="K[=V][:EFFECT]", help="Tolerate this taint.")
@@ -37,6 +38,7 @@ def cleanup(
     kubeconfig: str | None,
     context: str | None,
     run_id: str | None,
+    namespace_prefix: str,
     dry_run: bool,
     objects_only: bool,
     tolerations: tuple[str, ...],
@@ -47,13 +49,14 @@ def cleanup(
 
     Objects first; then a short-lived pod on each Windows node removes folders of runs that are over from C:\\winready,
     and their firewall rules, local groups and host networking objects, and nothing else. Do not use it while a run is
-    going on. Exit code 0 when nothing is left, 3 when something is or
-    may be, 130 when interrupted.
+    going on. Exit code 0 when nothing is left, 3 when something is or may be, or the cluster cannot be reached, 130
+    when interrupted.
 
     \b
     winready cleanup
     winready cleanup --dry-run                       what there is to remove
     winready cleanup --run 261115-101500-ab12        after one run only
+    winready cleanup --namespace-prefix team-a --run 261115-101500-ab12     in prepared namespaces, which stay
     """
     from winready.cluster.errors import ClusterError, ConfigError
     from winready.cluster.kubeconfig import find_target
@@ -65,7 +68,11 @@ def cleanup(
         found = tuple(parse_toleration(text) for text in tolerations)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--tolerate") from None
-    settings = Settings(run_id=new_run_id(), image_registry=image_registry, tolerations=found)
+    settings = Settings(
+        run_id=new_run_id(), image_registry=image_registry, tolerations=found, namespace_prefix=namespace_prefix
+    )
+    # Who sees prepared namespaces alone cannot tell whether the run of a folder on a node is going on.
+    objects_only = objects_only or bool(namespace_prefix and run_id is None)
     try:
         target = find_target(kubeconfig, context)
         swept = asyncio.run(_clean(target, settings, run_id, patience, dry_run=dry_run, objects_only=objects_only))
@@ -88,25 +95,28 @@ def cleanup(
 async def _clean(
     target: Target, settings: Settings, run_id: str | None, patience: float, *, dry_run: bool, objects_only: bool
 ) -> Swept:
-    from winready.cluster.cleanup import clean_up, objects_of
+    from winready.checks.rights import SPACES
     from winready.cluster.client import Client
-    from winready.cluster.inventory import take_inventory
-    from winready.cluster.node_folders import Swept, sweep_nodes
+    from winready.cluster.node_folders import sweep
+    from winready.cluster.resources import NAMESPACES
+    from winready.cluster.settings import RUN_LABEL
 
     task = asyncio.current_task()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else lambda: None)
-    swept = Swept()
     async with Client.connect(target) as client:
-        # A server that was never there is said at once; one that goes away later is asked again.
+        # A server that was never there, or does not know us, is said at once; one that goes away later is asked again.
         await client.version()
-        if dry_run:
-            swept.removed = await objects_of(client, run_id)
-        else:
-            swept.left = await clean_up(client, run_id=run_id, patience=patience, pause=0.3)
-        if not objects_only and not any(item.startswith("unknown") for item in swept.left):
-            inventory = await take_inventory(client)
-            on_disk = await sweep_nodes(client, settings, inventory, run_id=run_id, patience=patience, dry_run=dry_run)
-            swept.removed += on_disk.removed
-            swept.left += on_disk.left
-    return swept
+        if not settings.namespace_prefix:
+            await client.list(NAMESPACES, labels=RUN_LABEL)
+        client.transport.patience = patience
+        prepared = [settings.namespace(space) for space in SPACES] if settings.namespace_prefix else []
+        return await sweep(
+            client,
+            settings,
+            run_id=run_id,
+            patience=patience,
+            dry_run=dry_run,
+            objects_only=objects_only,
+            prepared=prepared,
+        )

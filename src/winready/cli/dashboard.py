@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from winready.cli.options import fail
+from winready.cli.options import fail, say
 from winready.cli.runs import report_dir_option
 
 
@@ -27,6 +27,9 @@ def dashboard(host: str, port: int, report_dir: str | None) -> None:
     from winready.report.dashboard.serving import serve
 
     base = folders.report_folder(report_dir)
+    if not base.is_dir():
+        # It may come to be while the page is served; a slip of the pen must not look like that.
+        say(f"note: there is no folder {base} yet; --report-dir names another", err=True)
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
 
     def ready(address: str) -> None:

@@ -12,7 +12,6 @@ from winready.cli.options import (
     apply,
     cluster_options,
     condition_options,
-    fail,
     parallel_option,
     parse_duration,
     parse_node_selector,
@@ -22,7 +21,7 @@ from winready.cli.options import (
     scale_option,
     selection_options,
 )
-from winready.cli.run_options import chosen_directory
+from winready.cli.run_options import chosen_directory, to_be_granted
 from winready.cli.sonobuoy import plugin
 from winready.deploy.defaults import KEEP, NAME, SIZE, TIMEOUT
 from winready.engine import defaults
@@ -143,6 +142,7 @@ def _deployment(given: dict[str, Any]) -> Deployment:
     from winready.deploy.manifests import Deployment
 
     directory = chosen_directory(given["active_directory"])
+    requirements, settings = to_be_granted(given, directory)
     timeout = parse_duration(given["timeout"], "--timeout")
     namespace = _checked("--namespace", inputs.check_label, given["namespace"], "namespace")
     if namespace in inputs.NOT_OURS and not given["existing_namespace"]:
@@ -174,6 +174,8 @@ def _deployment(given: dict[str, Any]) -> Deployment:
             _checked("--image-pull-secret", inputs.check_subdomain, name, "Secret") for name in given["pull_secrets"]
         ),
         metrics_port=given["metrics_port"],
+        requirements=tuple(requirements),
+        namespace_prefix=settings.namespace_prefix,
         directory=directory,
         directory_text=given["active_directory"].read_text(encoding="utf-8-sig") if directory else "",
         conformance=_conformance(given["linux_conformance"]),
@@ -211,33 +213,23 @@ def _conformance(file: str | None) -> str:
 
 def _run_arguments(given: dict[str, Any]) -> list[str]:
     """The run's own command line for these choices, once they are known to make sense."""
-    from winready.engine.selection import Selection, SelectionError, select
-    from winready.spec.loader import load_standard
-
-    chosen = Selection(
-        profile=given["profile"], categories=list(given["categories"]), requirements=list(given["requirements"]),
-        skip=list(given["skip"]),
-    )  # fmt: skip
-    try:
-        select(load_standard(), chosen)
-    except SelectionError as error:
-        fail(str(error))
     parse_nodes(given["nodes"])
     parse_node_selector(given["node_selectors"])
     _tolerations(given["tolerations"], "--tolerate")
     words = ["--timeout", given["timeout"]]
-    if chosen.profile != defaults.PROFILE:
-        words += ["--profile", chosen.profile]
+    if given["profile"] != defaults.PROFILE:
+        words += ["--profile", given["profile"]]
     for option, values in (
-        ("--category", chosen.categories),
-        ("--requirement", chosen.requirements),
-        ("--skip", chosen.skip),
+        ("--category", given["categories"]),
+        ("--requirement", given["requirements"]),
+        ("--skip", given["skip"]),
         ("--node-selector", given["node_selectors"]),
         ("--tolerate", given["tolerations"]),
     ):
         words += [word for value in values for word in (option, value)]
     for option, value in (
         ("--nodes", given["nodes"]),
+        ("--namespace-prefix", given["namespace_prefix"]),
         ("--image-registry", given["image_registry"]),
         ("--windows-builds", given["windows_builds"]),
         ("--time-scale", None if given["time_scale"] is None else f"{given['time_scale']:g}"),

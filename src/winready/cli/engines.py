@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from winready.cli.choices import PlanChoices
-from winready.cli.options import apply, fail
+from winready.cli.options import apply, fail, say
 from winready.engine import defaults
 
 if TYPE_CHECKING:
@@ -29,8 +29,10 @@ engine_options = apply(
     click.option("--steer-by-taint", is_flag=True,
                  help="Taint the Linux nodes for the time of upstream tests, instead of steering single pods."),
     click.option("--shards", type=click.IntRange(1, 32),
-                 help="Processes of e2e.test at the same time (default: four per Windows node, at most 8)."),
-    click.option("--verbose", is_flag=True, help="Show what e2e.test says as it says it."),
+                 help="The most processes of e2e.test at a time (default: four per Windows node, at most 8)."),
+    click.option("-v", "--verbose", is_flag=True,
+                 help="Show what each requirement was judged by, and what e2e.test says as it says it."),
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the verdict."),
     click.option("--test-directory", type=click.Path(path_type=Path), metavar="DIR",
                  help="Verify the test cases of op-readiness' spec.yaml files below this folder instead."),
 )  # fmt: skip
@@ -41,6 +43,8 @@ def chosen_engine(choices: PlanChoices) -> defaults.Engine:
     engine = choices.engine or ("upstream" if choices.test_directory else defaults.ENGINE)
     if choices.test_directory and engine != "upstream":
         raise click.UsageError("--test-directory goes with --engine upstream: its cases are tests of e2e.test")
+    if engine != "native" and choices.namespace_prefix:
+        raise click.UsageError("--namespace-prefix goes with --engine native: e2e.test makes namespaces of its own")
     if engine == "native" and choices.e2e_binary:
         raise click.UsageError("--e2e-binary goes with --engine upstream or both")
     return engine
@@ -57,7 +61,7 @@ def read_cases(choices: PlanChoices) -> Folder | None:
         return read_folder(choices.test_directory, choices.provider)
     except SpecificationError as error:
         for mistake in error.mistakes:
-            click.echo(str(mistake), err=True)
+            say(str(mistake), err=True)
         fail(f"{len(error.mistakes)} mistakes below {choices.test_directory}")
 
 
@@ -86,7 +90,7 @@ def upstream_options(
             listing = asyncio.run(list_specs(binary))
             notes = [*cases.notes, *counted_twice(cases.cases, listing)]
             for note in notes:
-                click.echo(f"note: {note}", err=True)
+                say(f"note: {note}", err=True)
     except BinaryError as error:
         fail(error.message, error.remedy)
     return UpstreamOptions(
@@ -103,7 +107,7 @@ def upstream_options(
 
 
 def _show(output: bytes) -> None:
-    click.echo(output.decode("utf-8", errors="replace"), nl=False, err=True)
+    say(output.decode("utf-8", errors="replace"), nl=False, err=True)
 
 
 def _beside(cases: Folder | None) -> Path | None:
@@ -121,12 +125,14 @@ def _cached(target: Target) -> Path:
 
     async def ask() -> str:
         async with Client.connect(target) as client:
-            return (await client.version())["gitVersion"]
+            return (await client.version()).get("gitVersion") or ""
 
     try:
         version = Version.parse(asyncio.run(ask()))
     except ClusterError as error:
         fail(error.message, error.remedy, code=3)
+    except ValueError as error:
+        fail(f"the API server does not tell its version: {error}", "name e2e.test with --e2e-binary", code=3)
     path = cached(version)
     if path is None:
         fail(

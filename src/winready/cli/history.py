@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shutil
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from winready.cli.options import fail, print_document, say
+from winready.cli.options import fail, print_document, say, table_option
 from winready.cli.runs import report_dir_option
+from winready.cli.tables import listed, print_table
+
+if TYPE_CHECKING:
+    from winready.report.changes import RunLine
 
 
 @click.command()
 @click.option("--cluster", metavar="TEXT", help="Only clusters whose address or id contains this; 'sandbox' is one.")
 @click.option("--limit", type=click.IntRange(1, 10000), default=20, show_default=True, help="Newest runs per cluster.")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@table_option
 @report_dir_option
 def history(cluster: str | None, limit: int, output: str, report_dir: str | None) -> None:
     """List the runs of each cluster, newest first, with what became better or worse since the run before.
@@ -34,7 +39,7 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
     open_runs = unfinished(base)
     if cluster and not clusters:
         fail(f"no run in {base} is of a cluster called {cluster!r}", "'winready history' lists all of them")
-    if output != "text":
+    if output not in ("text", "wide"):
         document = {
             "clusters": clusters,
             "unfinished": [{"run": name, "in_progress": going} for name, going in open_runs],
@@ -42,12 +47,18 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
         }
         print_document(document, output)
         return
+    columns = shutil.get_terminal_size((120, 24)).columns
     if not clusters:
         say(f"there is no finished run in {base}; 'winready run' makes one")
-    for group in clusters:
+    for group in clusters if output == "wide" else ():
+        say(f"{group.label}  {group.cluster}")
+        heads = ("RUN", "STARTED", "VERDICT", "EXIT", "KUBERNETES", "TOOL", "OUTCOMES", "WORSE", "BETTER")
+        print_table(heads, *(_wide(run) for run in group.runs))
+    for group in clusters if output == "text" else ():
         say(f"{group.label}  Kubernetes {group.runs[0].version or '?'}")
         for run in group.runs:
-            say(f"  {run.folder:<20} {run.started[:16].replace('T', ' ')}  {run.verdict_text:<48} {run.counts}")
+            head, rest = f"  {run.folder:<20} {_when(run)}", f"{run.verdict_text:<48} {run.counts}"
+            say(f"{head}  {rest}" if len(head) + 2 + len(rest) <= columns else f"{head}\n      {rest}")
             for line in _changes(run):
                 say(f"      {line}")
     for name, going in open_runs:
@@ -60,9 +71,26 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
         say(f"run {name} cannot be read and is left out: {why}", err=True)
 
 
+def _when(run: RunLine) -> str:
+    return run.started[:16].replace("T", " ")
+
+
+def _wide(run: RunLine) -> tuple[str, ...]:
+    changed = (listed(names) for names in (run.worse, run.better))
+    return run.folder, _when(run), run.verdict_text, str(run.exit_code), run.version, run.tool, run.counts, *changed
+
+
 def _changes(run: Any) -> list[str]:
+    lines = _named("", run)
+    for word, advisory in (("features", run.features), ("workloads", run.workloads)):
+        if advisory:
+            lines += [f"{word}: {advisory.counts}", *_named(f"{word} ", advisory)]
+    return lines
+
+
+def _named(word: str, changed: Any) -> list[str]:
     lines = []
-    for sign, names in (("▼ worse:", run.worse), ("▲ better:", run.better)):
+    for sign, names in ((f"▼ {word}worse:", changed.worse), (f"▲ {word}better:", changed.better)):
         if names:
             more = f" and {len(names) - 6} more" if len(names) > 6 else ""
             lines.append(f"{sign} {', '.join(names[:6])}{more}")

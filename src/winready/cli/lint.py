@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from winready.cli.options import cluster_options, fail
+from winready.cli.options import cluster_options, fail, output_option, say
 
 if TYPE_CHECKING:
     from winready.lint.config import Config
@@ -22,6 +22,7 @@ Examples:
   helm template chart | winready lint -
   winready lint --kubernetes 1.30-1.36 --fail-on error app.yaml
   winready lint --diff app.yaml        what --fix would change
+  winready lint --rules                all rules: id, severity, one sentence
   winready lint --explain sc-privileged
   winready lint -o sarif deploy/ > lint.sarif
   winready lint --cluster deploy/      judge for the cluster of your kubeconfig
@@ -32,7 +33,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, metavar="FILE|DIR|-...")
 @click.option("--kubernetes", metavar="V|RANGE", help="Version such as 1.34, or a range such as 1.30-1.36.")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "sarif", "junit", "github"]), default="text")
+@output_option("text", "wide", "json", "sarif", "junit", "github")
 @click.option(
     "--severity", type=click.Choice(["info", "warning", "error"]), help="Show findings from here on [warning]."
 )
@@ -57,9 +58,12 @@ Examples:
 )
 @click.option("--live", is_flag=True, help="Lint the objects of the cluster (with -n, of one namespace).")
 @cluster_options
+@click.option(
+    "--rules", "listed", is_flag=True, help="List the rules; with -o wide in full, with -o json for machines."
+)
 @click.option("--explain", metavar="ID", help="Tell everything about a rule.")
 @click.option("--color/--no-color", default=None, help="Colour, by default on a terminal.")
-def lint(paths: tuple[str, ...], explain: str | None, **options: Any) -> None:
+def lint(paths: tuple[str, ...], explain: str | None, listed: bool, **options: Any) -> None:
     """Check manifests against what Windows nodes support.
 
     Reads YAML and JSON files, folders and standard input. Exit code 0: clean; 1: findings at or above --fail-on;
@@ -68,9 +72,26 @@ def lint(paths: tuple[str, ...], explain: str | None, **options: Any) -> None:
     if explain is not None:
         click.echo(_explain(explain), nl=False)
         return
+    if listed:
+        click.echo(_rules(options["output"]), nl=False)
+        return
+    if options["output"] == "wide":
+        raise click.UsageError("-o wide is a form of the list of rules; it goes with --rules.")
     if not paths and not options["live"]:
         raise click.UsageError("Name at least one file or folder, or - for standard input.")
     sys.exit(_lint(list(paths), options))
+
+
+def _rules(output: str) -> str:
+    from winready.lint.explain import listing, listing_json, listing_rows
+
+    if output not in ("text", "wide", "json"):
+        raise click.UsageError(f"--rules is told as text, wide or json, not as {output}.")
+    if output == "wide":
+        from winready.cli.tables import table_text
+
+        return table_text(*listing_rows())
+    return listing() if output == "text" else listing_json()
 
 
 def _explain(name: str) -> str:
@@ -83,7 +104,7 @@ def _explain(name: str) -> str:
     if name in rules:
         return explain(rules[name])
     near = difflib.get_close_matches(name, rules, n=3, cutoff=0.5) or [rule for rule in rules if name in rule][:3]
-    hint = f" Did you mean {', '.join(near)}?" if near else " docs/lint-rules.md lists them all."
+    hint = f" Did you mean {', '.join(near)}?" if near else " 'winready lint --rules' lists them all."
     raise click.UsageError(f"There is no rule {name!r}.{hint}")
 
 
@@ -116,7 +137,7 @@ def _lint(paths: list[str], options: dict[str, Any]) -> int:
     for chunk in _render(options, shown, run.summary, str(settings.profile.versions), fail_on):
         click.echo(chunk, nl=False)
     for notice in run.summary.notices:
-        click.echo(f"note: {notice}", err=True)
+        say(f"note: {notice}", err=True)
     if run.summary.unreadable:
         return 2
     return 1 if shown.failed else 0
@@ -203,7 +224,7 @@ def _ask_cluster(settings: Settings, options: dict[str, Any]) -> Settings:
     import asyncio
     from dataclasses import replace
 
-    from winready.cluster.errors import ClusterError
+    from winready.cluster.errors import ClusterError, ConfigError
     from winready.cluster.kubeconfig import find_target
     from winready.lint.live import ask
 
@@ -211,9 +232,9 @@ def _ask_cluster(settings: Settings, options: dict[str, Any]) -> Settings:
         target = find_target(options["kubeconfig"], options["context"])
         live = asyncio.run(ask(target, settings.profile, options["live"], options["namespace"] or ""))
     except ClusterError as error:
-        fail(error.message, error.remedy)
+        fail(error.message, error.remedy, code=2 if isinstance(error, ConfigError) else 3)
     for notice in live.notices:
-        click.echo(f"note: {notice}", err=True)
+        say(f"note: {notice}", err=True)
     return replace(settings, profile=live.profile, extra=live.inputs)
 
 
@@ -226,14 +247,15 @@ def _repair(paths: list[str], settings: Settings, write: bool, show: bool) -> No
         pass
     for change in repairs.changes:
         if show:
-            click.echo(change.diff(), nl=False)
+            # A patch must stay what it is, but on a terminal it is text like any other.
+            (say if sys.stdout.isatty() else click.echo)(change.diff(), nl=False)
         if write:
             try:
                 change.write()
             except OSError as error:
                 fail(f"{change.path} cannot be written: {error.strerror}", "check its permissions")
     for path, problem in repairs.skipped:
-        click.echo(f"{path}: not repaired: {problem}", err=True)
+        say(f"{path}: not repaired: {problem}", err=True)
     if write:
         count = len(repairs.changes)
-        click.echo(f"repaired {repairs.count} findings in {count} {'file' if count == 1 else 'files'}", err=True)
+        say(f"repaired {repairs.count} findings in {count} {'file' if count == 1 else 'files'}", err=True)

@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import difflib
-import errno
 import importlib
-import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from winready import __version__
+from winready.cli.front import ABOUT, COMMANDS, WIDEST, cannot_write
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("winready.cli.run:run", "Verify a cluster against the standard and say Pass or Fail."),
-    "plan": ("winready.cli.plan:plan", "What a run would do, without doing it."),
-    "status": ("winready.cli.status:status", "The verdict of the last run."),
-    "report": ("winready.cli.report:report", "A finished run as HTML, JUnit, CSV, JSON, YAML, Markdown or for Prow."),
-    "history": ("winready.cli.history:history", "The runs of each cluster and what changed between them."),
-    "compare": ("winready.cli.compare:compare", "Two runs side by side: better, worse, same, new."),
-    "dashboard": ("winready.cli.dashboard:dashboard", "A local web page: all runs, each run, comparisons, live runs."),
-    "certify": ("winready.cli.certify:certify", "The bundle that a vendor hands in."),
-    "verify": ("winready.cli.verify:verify", "Check a bundle again: every byte, and the verdict by the rules."),
-    "spec": ("winready.cli.spec:spec", "The standard as data: requirements, categories, rules."),
-    "upstream": ("winready.cli.upstream:upstream", "Kubernetes' own e2e.test: its specs and what they verify."),
-    "sonobuoy": ("winready.cli.sonobuoy:sonobuoy", "The plugin for Sonobuoy, and what it brought."),
-    "steer": ("winready.cli.steer:steer", "Send pods without an OS selector to Windows nodes, in chosen namespaces."),
-    "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),
-    "deploy": ("winready.cli.deploy:deploy", "Runs in the cluster itself: a Job, or a CronJob on a schedule."),
-    "rbac": ("winready.cli.rbac:rbac", "The least rights that a run needs, as YAML."),
-    "lint": ("winready.cli.lint:lint", "Check manifests against what Windows nodes support."),
-    "matrix": (
-        "winready.cli.matrix:matrix",
-        "What Windows supports in a Kubernetes version, and what an upgrade changes.",
-    ),
-    "node": ("winready.cli.node:node", "From a bare Windows machine to a proven worker."),
-    "completion": ("winready.cli.completion:completion", "Scripts that complete commands in a shell."),
-    "sandbox": ("winready.cli.sandbox:sandbox", "A simulated hybrid cluster on loopback that needs nothing installed."),
-}
-CANNOT_WRITE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+REPEATS = "May be repeated."
 
 
 class LazyGroup(click.Group):
@@ -54,15 +30,40 @@ class LazyGroup(click.Group):
         """A full disk or a reader that went away says nothing about the cluster: never exit code 1, and no trace."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(130)
         except OSError as error:
-            if error.errno not in CANNOT_WRITE:
-                raise
-            with contextlib.suppress(OSError):
-                click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
-            # Or Python would try once more at its end, and complain in a way of its own.
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(3)
+            cannot_write(error)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Here click prints help that was asked for in an unusual order."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except OSError as error:
+            cannot_write(error)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Mistakes are told in one way, wherever they are noticed: what is wrong, then what to do."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            from winready.cli.mistakes import told
+
+            for text in told(error):
+                click.echo(text, err=True)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            sys.exit(130)
+        sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands_table)
@@ -72,27 +73,47 @@ class LazyGroup(click.Group):
             return None
         module, attribute = self.commands_table[cmd_name][0].split(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
+        _say_what_repeats(command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.commands_table and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], self.commands_table, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx=ctx)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx=ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.commands_table if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=self.commands_table[name][1]) for name in names]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.commands_table.items()])
 
 
+def _say_what_repeats(command: click.Command) -> None:
+    """Help tells of each option that may be given more than once, in the same words."""
+    for option in command.params:
+        if isinstance(option, click.Option) and option.multiple and option.help and REPEATS not in option.help:
+            option.help = f"{option.help.rstrip('.')}. {REPEATS}"
+    for child in command.commands.values() if isinstance(command, click.Group) else ():
+        _say_what_repeats(child)
+
+
 @click.group(
     cls=LazyGroup,
     commands_table=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    help=ABOUT,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
 )
 @click.version_option(__version__, prog_name="winready", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Tell, with proof, whether a Kubernetes cluster is operationally ready for Windows workloads."""
+    """All commands."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from winready.cli.node_commands import connected
-from winready.cli.options import cluster_options, document_option, fail, parse_duration, say
+from winready.cli.options import cluster_options, fail, parse_duration, say, table_option
 
 
 @click.command()
@@ -36,9 +36,9 @@ from winready.cli.options import cluster_options, document_option, fail, parse_d
 @click.option("--tolerate", "tolerations", multiple=True, metavar="K[=V][:EFFECT]", help="Tolerate this taint.")
 @click.option("--image-registry", default="", metavar="R", help="Take images from this registry.")
 @click.option("--air-gapped", is_flag=True, help="The cluster has no way to the internet, on purpose.")
-@document_option
+@table_option
 def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str, run_timeout: str | None,
-           output: Literal["text", "json", "yaml"], **given: Any) -> None:  # fmt: skip
+           output: Literal["text", "wide", "json", "yaml"], **given: Any) -> None:  # fmt: skip
     """Wait until a Windows node is Ready, then judge exactly that node: Pass or Fail, with the report of a run.
 
     Left out are requirements that need a second Windows node or disturb nodes: 'winready run' judges those. Exit codes
@@ -49,6 +49,7 @@ def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str,
     winready node verify windows-3 --timeout 30m --profile full -o json
     """
     from winready.cli.run import carry_out
+    from winready.cli.venue import outside
     from winready.cluster.errors import ConfigError
     from winready.cluster.kubeconfig import find_target
     from winready.engine.selection import Selection, SelectionError
@@ -82,7 +83,9 @@ def verify(kubeconfig: str | None, context: str | None, name: str, timeout: str,
         options = verifying.failed_options(name, settings, requirements, why)
     except ConfigError as error:
         fail(error.message, error.remedy)
-    sys.exit(carry_out(target, options, standard, given["report_dir"], output))
+    with outside(target) as venue:
+        code = carry_out(venue, options, standard, given["report_dir"], output)
+    sys.exit(code)
 
 
 def _settings(given: dict[str, Any]) -> Any:

@@ -17,9 +17,9 @@ from winready.report.printable import printable
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """A line for people; whatever a cluster, a run or a bundle put into it cannot steer their terminal."""
-    click.echo(printable(text), err=err)
+def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Text for people; whatever a cluster, a file, a run or a bundle put into it cannot steer their terminal."""
+    click.echo(printable(text), err=err, nl=nl)
 
 
 def fail(message: str, remedy: str = "", code: int = 2) -> NoReturn:
@@ -41,19 +41,61 @@ def apply(*options: Callable[[Command], Command]) -> Callable[[Command], Command
     return decorate
 
 
-document_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="Form of the result.",
-)
+def output_option(*forms: str) -> Callable[[Command], Command]:
+    """``-o``: the form of what a command prints, the same in every command."""
+    wide = "; wide: tables, with columns that text leaves out" if "wide" in forms else ""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        help=f"Form of the result{wide}.",
+    )
+
+
+document_option = output_option("text", "json", "yaml")
+table_option = output_option("text", "wide", "json", "yaml")
 
 cluster_options = apply(
     click.option("--kubeconfig", metavar="FILE", help="Path of the kubeconfig (default: as kubectl finds it)."),
     click.option("--context", metavar="NAME", help="Context in the kubeconfig."),
 )
+
+sandbox_options = apply(
+    click.option("--sandbox", is_flag=True,
+                 help="Verify a simulated cluster of its own, started and stopped by the run."),
+    click.option("--speed", metavar="X",
+                 help="Let that sandbox go by the wall clock, so much faster, or 'max'; else time is simulated."),
+    click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Break that sandbox this way first."),
+)  # fmt: skip
+
+
+def _namespace_prefix(context: click.Context, option: click.Parameter, value: str) -> str:
+    from winready.cluster.settings import parse_namespace_prefix
+
+    try:
+        return parse_namespace_prefix(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+prefix_option = click.option(
+    "--namespace-prefix",
+    default="",
+    metavar="P",
+    callback=_namespace_prefix,
+    help="Use the namespaces P-* that an administrator prepared with 'winready rbac', and make none.",
+)
+node_options = apply(
+    click.option("--nodes", metavar="N|all",
+                 help=f"How many Windows nodes to judge, spread over the cluster.  [default: {defaults.NODES}]"),
+    click.option("--node-selector", "node_selectors", multiple=True, metavar="K=V",
+                 help="Judge only Windows nodes with this label."),
+    click.option("--active-directory", type=click.Path(path_type=Path), metavar="FILE",
+                 help="The domain that pods can log on to by gMSA, as YAML; no secret is in it."),
+    prefix_option,
+)  # fmt: skip
 
 selection_options = apply(
     click.option("--profile", type=click.Choice(["core", "full"]), default=defaults.PROFILE, show_default=True,
@@ -62,18 +104,17 @@ selection_options = apply(
     click.option("--requirement", "requirements", multiple=True, metavar="ID", help="Only this requirement."),
     click.option("--skip", multiple=True, metavar="ID", help="Leave this requirement out."),
     click.option("--allow-disruptive", is_flag=True, help="Also verify what disturbs nodes (reboots), last."),
-    click.option("--nodes", metavar="N|all",
-                 help=f"How many Windows nodes to judge, spread over the cluster.  [default: {defaults.NODES}]"),
-    click.option("--node-selector", "node_selectors", multiple=True, metavar="K=V",
-                 help="Judge only Windows nodes with this label."),
-    click.option("--active-directory", type=click.Path(path_type=Path), metavar="FILE",
-                 help="The domain that pods can log on to by gMSA, as YAML; no secret is in it."),
+    node_options,
 )  # fmt: skip
 
-condition_options = apply(
+place_options = apply(
     click.option("--tolerate", "tolerations", multiple=True, metavar="K[=V][:EFFECT]", help="Tolerate this taint."),
     click.option("--image-registry", default="", metavar="R", help="Take images from this registry."),
     click.option("--air-gapped", is_flag=True, help="The cluster has no way to the internet, on purpose."),
+)
+
+condition_options = apply(
+    place_options,
     click.option("--allow-downtime", is_flag=True,
                  help="Reboots may take away the last replica of others' workloads."),
     click.option("--allow-small-cluster", is_flag=True,
@@ -91,6 +132,12 @@ parallel_option = click.option(
     show_default=True,
     help="Checks at the same time.",
 )
+report_dir_option = click.option(
+    "--report-dir", metavar="DIR", help="Where run folders go (default: $ARTIFACTS, else ./winready-runs)."
+)
+timeout_option = click.option(
+    "--timeout", metavar="T", help="Give up what is not finished after this time, such as 45m."
+)
 scale_option = click.option(
     "--time-scale",
     type=click.FloatRange(min=0.01, max=100),
@@ -105,8 +152,8 @@ def parse_nodes(text: str | None) -> int | None:
         return defaults.NODES
     if text == "all":
         return None
-    if not text.isdigit() or int(text) < 1:
-        raise click.BadParameter(f"{text!r} is neither a number from 1 nor 'all'", param_hint="--nodes")
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise click.BadParameter(f"{text[:80]!r} is neither a number from 1 nor 'all'", param_hint="--nodes")
     return int(text)
 
 
@@ -125,10 +172,17 @@ def parse_duration(text: str | None, option: str) -> float | None:
     """``90``, ``90s``, ``15m`` or ``2h`` in seconds."""
     if text is None:
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", text.strip())
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(s|m|h)?", text.strip())
     if match is None or float(match[1]) <= 0:
-        raise click.BadParameter(f"{text!r} is not a duration; write 90s, 15m or 2h", param_hint=option)
+        raise click.BadParameter(f"{text[:80]!r} is not a duration; write 90s, 15m or 2h", param_hint=option)
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
+
+
+def loudness() -> int:
+    """How much is said: -1 with ``-q``, 1 with ``-v``, 0 by commands that have neither."""
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    return bool(given.get("verbose")) - bool(given.get("quiet"))
 
 
 def colour_wanted() -> bool:

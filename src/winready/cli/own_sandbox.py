@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from winready.cli.options import fail
+from winready.cli.options import colour_wanted, fail
 
 if TYPE_CHECKING:
     from winready_sandbox.state import Place
@@ -26,6 +26,7 @@ def own_sandbox(
 
     ``offers`` are options of its plan, for what is to be verified on it.
     """
+    from winready.report.terminal import waiting
     from winready_sandbox.clock import parse_speed
     from winready_sandbox.daemon import start
     from winready_sandbox.plan import Plan
@@ -33,12 +34,14 @@ def own_sandbox(
 
     try:
         factor = parse_speed(speed)
-        document = start(Plan(name=name, speed=factor, **(offers or {})))
+        with waiting("starting the sandbox", colour=colour_wanted()):
+            document = start(Plan(name=name, speed=factor, **(offers or {})))
     except (StateError, ValueError) as error:
         fail(str(error))
     place = Place.of(name)
     try:
-        break_when_settled(place, faults)
+        with waiting("the sandbox comes up", colour=colour_wanted()):
+            break_when_settled(place, faults)
     except StateError as error:
         stop(place)
         fail(str(error))

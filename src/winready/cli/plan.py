@@ -2,85 +2,71 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from winready.cli.choices import PlanChoices
-from winready.cli.engines import chosen_engine, engine_options, read_cases, specification, upstream_options
-from winready.cli.options import cluster_options, document_option, fail, print_document, selection_options
-from winready.cli.run_options import chosen_directory, plan_options
+from winready.cli.choices import RunChoices
+from winready.cli.doctor import first_look, tell
+from winready.cli.flags import run_flags
+from winready.cli.options import print_document, say
+from winready.cli.tables import WIDE, listed, table_text, yes
 
 if TYPE_CHECKING:
-    from winready.cluster.kubeconfig import Target
+    from winready.cli.venue import Venue
     from winready.engine.options import Options
-    from winready.engine.plan import Plan
+    from winready.engine.plan import Plan, Planned
     from winready.spec.model import Specification
 
 
 @click.command()
-@cluster_options
-@selection_options
-@engine_options
-@document_option
+@run_flags
 def plan(**given: Any) -> None:
     """Show what would run, on which nodes, with which verifier, and what is blocked and why.
 
-    Changes nothing on the cluster. Exit code 0 when something would run, 3 when nothing would.
+    Takes the options of 'winready run', and changes nothing on the cluster. Exit code: 0 when a run can start, 1 when
+    it would fail whatever its checks find, 2 wrong usage, 3 when nothing would run or the cluster cannot be reached.
 
     \b
     winready plan
     winready plan --category Core.Network --nodes all
     """
-    from winready.cluster.errors import ConfigError
-    from winready.cluster.kubeconfig import find_target
-    from winready.engine.selection import SelectionError
+    from winready.cli.run import start
 
-    choices = PlanChoices(**given)
-    try:
-        engine, cases = chosen_engine(choices), read_cases(choices)
-        directory = chosen_directory(choices.active_directory)
-        target = find_target(choices.kubeconfig, choices.context)
-        upstream = upstream_options(choices, engine, target, Path(), cases)
-        options = plan_options(choices, engine, upstream, directory)
-        code = show_plan(target, options, specification(cases), choices.output)
-    except ConfigError as error:
-        fail(error.message, error.remedy)
-    except SelectionError as error:
-        fail(str(error))
-    sys.exit(code)
+    sys.exit(start(RunChoices(**given, dry_run=True)))
 
 
-def show_plan(target: Target, options: Options, standard: Specification, output: str) -> int:
+def show_plan(venue: Venue, options: Options, standard: Specification, output: str) -> int:
     """Print the plan of a run; returns the exit code."""
-    from winready.cluster.errors import ClusterError
-    from winready.report.words import plan_lines
-    from winready.upstream.binary import BinaryError
+    import msgspec
 
-    try:
-        made = asyncio.run(_make(target, options, standard))
-    except (ClusterError, BinaryError) as error:
-        fail(error.message, error.remedy, code=3)
-    if output == "text":
-        for line in plan_lines(made, options.settings.timing.scale):
-            click.echo(line)
+    from winready.report.words import plan_around, plan_table
+
+    seen = first_look(venue, options, standard)
+    if output in ("text", WIDE):
+        nodes, times = plan_around(seen.plan, options.settings.timing.scale)
+        for line in (*nodes, *(plan_table(seen.plan) if output == "text" else _wide(seen.plan)), *times):
+            say(line)
+        if seen.remarkable:
+            say()
+        tell(seen, err=False)
     else:
-        print_document(made, output)
-    return 0 if any(item.action == "run" for item in made.requirements) else 3
+        print_document({**msgspec.to_builtins(seen.plan), "findings": seen.findings}, output)
+    return seen.exit_code
 
 
-async def _make(target: Target, options: Options, standard: Specification) -> Plan:
-    from winready.cluster.client import Client
-    from winready.cluster.inventory import take_inventory
-    from winready.engine.run import plan_run
-    from winready.engine.selection import select
-    from winready.engine.with_upstream.prepare import prepare
+def _wide(plan: Plan) -> list[str]:
+    heads = ("REQUIREMENT", "CATEGORY", "LEVEL", "ACTION", "VERIFIER", "TAKES", "WINDOWS PODS", "DISRUPTIVE", "SHARES")
+    rows = [_row(item) for item in plan.requirements]
+    return table_text((*heads, "UPSTREAM TESTS", "REASON"), *rows).splitlines() if rows else []
 
-    requirements = select(standard, options.selection)
-    async with Client.connect(target) as client:
-        inventory = await take_inventory(client, node_selector=options.node_selector)
-        prepared = await prepare(client, options.upstream, inventory) if options.upstream else None
-        return plan_run(standard, requirements, inventory, options, prepared)
+
+def _row(item: Planned) -> tuple[str, ...]:
+    from winready.report.words import duration
+
+    runs = item.action == "run"
+    takes, pods = (duration(item.expected_s), str(item.windows_pods)) if runs else ("", "")
+    why = "; ".join(filter(None, (item.reason, f"next step: {item.next_step}" if item.next_step else "")))
+    head = (item.id, item.category, item.level, item.action, item.verifier, takes, pods, yes(item.disruptive))
+    return *head, listed(item.fixtures), listed(item.upstream), why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,12 @@ from winready.engine import defaults
 if TYPE_CHECKING:
     from winready.cluster.directory import ActiveDirectory
     from winready.cluster.settings import Settings
+    from winready.engine.events import AnyEvent
     from winready.engine.options import Carried, Options
     from winready.engine.selection import Selection
     from winready.engine.terms import Conformance, Terms
     from winready.engine.with_upstream.prepare import UpstreamOptions
+    from winready.engine.workloads import Workload
 
 
 def plan_options(
@@ -29,7 +32,7 @@ def plan_options(
     from winready.engine.options import Options
 
     return Options(
-        settings=Settings(run_id="plan", active_directory=directory),
+        settings=Settings(run_id="plan", active_directory=directory, namespace_prefix=choices.namespace_prefix),
         selection=_selection(choices),
         nodes=parse_nodes(choices.nodes),
         node_selector=parse_node_selector(choices.node_selectors),
@@ -51,7 +54,7 @@ def run_options(
     conformance = _conformance(choices.linux_conformance)
     earlier = _earlier(choices)
     planned = plan_options(choices, engine, upstream, directory)
-    return dataclasses.replace(
+    options = dataclasses.replace(
         planned,
         settings=_settings(choices, run_id, scale, earlier, directory),
         selection=earlier.selection if earlier else _selection(choices),
@@ -61,8 +64,14 @@ def run_options(
         parallel=choices.parallel,
         timeout=parse_duration(choices.timeout, "--timeout"),
         carried=earlier.carried if earlier else None,
+        workloads=earlier.workloads if earlier else (),
         record={"sandbox": choices.sandbox, "faults": list(choices.faults)},
     )
+    if not options.selection.features:
+        return options
+    from winready.features.choosing import showing
+
+    return showing(options, options.selection.features)
 
 
 def wanted(choices: RunChoices) -> Selection:
@@ -72,11 +81,12 @@ def wanted(choices: RunChoices) -> Selection:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Earlier:
+class Earlier:
     """What an earlier run decides about this one."""
 
     selection: Selection
     carried: Carried | None = None
+    workloads: tuple[Workload, ...] = ()
     terms: Terms | None = None
     air_gapped: bool = False
     nodes: int | None = defaults.NODES
@@ -86,16 +96,21 @@ class _Earlier:
 def _selection(choices: PlanChoices) -> Selection:
     from winready.engine.selection import Selection
 
-    return Selection(
+    selection = Selection(
         profile="full" if choices.test_directory else choices.profile,
         categories=list(choices.categories),
         requirements=list(choices.requirements),
         skip=list(choices.skip),
     )
+    if not choices.features:
+        return selection
+    from winready.features.choosing import selected
+
+    return selected(selection, choices.features)
 
 
 def _settings(
-    choices: RunChoices, run_id: str, scale: float, earlier: _Earlier | None, directory: ActiveDirectory | None
+    choices: RunChoices, run_id: str, scale: float, earlier: Earlier | None, directory: ActiveDirectory | None
 ) -> Settings:
     from winready.cluster.settings import Settings, parse_toleration
     from winready.cluster.timing import Timing
@@ -112,7 +127,45 @@ def _settings(
         air_gapped=choices.air_gapped or (earlier is not None and earlier.air_gapped),
         allow_downtime=choices.allow_downtime,
         active_directory=directory,
+        namespace_prefix=choices.namespace_prefix,
     )
+
+
+def to_be_granted(given: dict[str, Any], directory: ActiveDirectory | None) -> tuple[list[str], Settings]:
+    """The requirements that a run with these options verifies, and its settings: what its rights depend on.
+
+    Features that it shows by checks of their own are named like requirements.
+    """
+    from winready.cluster.settings import Settings
+    from winready.engine.selection import Selection, SelectionError, select
+    from winready.spec.loader import load_standard
+
+    chosen = Selection(
+        profile=given["profile"], categories=list(given["categories"]), requirements=list(given["requirements"]),
+        skip=list(given["skip"]),
+    )  # fmt: skip
+    standard = load_standard()
+    try:
+        if features := _features(given.get("features", ())):
+            from winready.features.choosing import selected
+
+            chosen = selected(chosen, features)
+        found = select(standard, chosen)
+    except SelectionError as error:
+        fail(str(error))
+    ids = [item.id for item in found if given["allow_disruptive"] or not item.disruptive]
+    ids += features
+    if directory is not None:
+        # Whoever names a domain wants it used.
+        ids += [item.id for item in standard.requirements if "gmsa" in item.needs.features]
+    settings = Settings(run_id="rights", active_directory=directory, namespace_prefix=given["namespace_prefix"])
+    return list(dict.fromkeys(ids)), settings
+
+
+def _features(words: Sequence[str]) -> list[str]:
+    from winready.features.choosing import find
+
+    return find(() if "all" in words else words) if words else []
 
 
 def chosen_directory(file: Path | None) -> ActiveDirectory | None:
@@ -151,15 +204,13 @@ def _conformance(file: str | None) -> Conformance | None:
         raise click.BadParameter(f"{file} {error}", param_hint="--linux-conformance") from None
 
 
-def _earlier(choices: RunChoices) -> _Earlier | None:
+def _earlier(choices: RunChoices) -> Earlier | None:
     """What ``--resume`` and ``--rerun-failed`` take from an earlier run."""
     named = choices.resume or choices.rerun_failed
     if not named:
         return None
     if choices.resume and choices.rerun_failed:
         raise click.UsageError("--resume and --rerun-failed exclude each other")
-    from winready.engine.facts import gather
-    from winready.engine.options import Carried
     from winready.engine.selection import Selection
     from winready.report import folders, record
 
@@ -169,21 +220,55 @@ def _earlier(choices: RunChoices) -> _Earlier | None:
         folder = folder_in_archive(Path(named))
     else:
         folder = folders.find(folders.report_folder(choices.report_dir), named)
+    if choices.resume:
+        return earlier_run(folder)
+    earlier = record.from_events(record.read_events(folder))
+    again, features = (
+        [item.id for item in items if item.outcome not in ("passed", "not-applicable")]
+        for items in (earlier.requirements, earlier.features)
+    )
+    if not again and not features:
+        fail(f"everything passed in run {earlier.run_id}; there is nothing to verify again")
+    return Earlier(Selection(requirements=again, features=features), **_same_nodes(earlier.settings))
+
+
+def earlier_run(folder: Path) -> Earlier:
+    """What ``--resume`` takes over from the run in a folder."""
+    from winready.engine.facts import gather
+    from winready.engine.options import Carried
+    from winready.report import record
+
     happened = record.read_events(folder)
     earlier, facts = record.from_events(happened), gather(happened)
-    if choices.rerun_failed:
-        again = [item.id for item in earlier.requirements if item.outcome not in ("passed", "not-applicable")]
-        if not again:
-            fail(f"everything passed in run {earlier.run_id}; there is nothing to verify again")
-        return _Earlier(Selection(requirements=again), **_same_nodes(earlier.settings))
     nodes = tuple(node.uid for node in earlier.cluster.nodes) if earlier.cluster else ()
-    return _Earlier(
+    return Earlier(
         earlier.selection,
-        Carried(tuple(earlier.requirements), nodes, frozenset(facts.judged_nodes), facts.sights),
+        Carried(
+            tuple(earlier.requirements),
+            nodes,
+            frozenset(facts.judged_nodes),
+            facts.sights,
+            tuple(earlier.features),
+            tuple(facts.tried),
+            earlier.run_id,
+            _disturbing(happened),
+        ),
+        tuple(facts.workloads),
         facts.terms,
         earlier.settings.get("air_gapped") is True,
         **_same_nodes(earlier.settings),
     )
+
+
+def _disturbing(happened: Sequence[AnyEvent]) -> bool:
+    """Whether a run ended while it disturbed nodes."""
+    from winready.engine.events import PlanMade, RequirementFinished, RequirementStarted
+
+    plans = [event.plan.requirements for event in happened if isinstance(event, PlanMade)]
+    disruptive = {item.id for plan in plans for item in plan if item.disruptive}
+    started = {event.id for event in happened if isinstance(event, RequirementStarted)}
+    finished = {event.result.id for event in happened if isinstance(event, RequirementFinished)}
+    return bool(disruptive & started - finished)
 
 
 def _same_nodes(settings: dict[str, Any]) -> dict[str, Any]:

@@ -94,12 +94,12 @@ def _in_bundle(path: Path) -> Record:
         fail(f"{path} is no intact bundle: {error}", "a run is named by its id, its folder or its bundle")
 
 
-def write_text(text: str, output: str | None) -> None:
+def write_text(text: str, to: str | None) -> None:
     """Text to a file, or to standard output."""
-    if output is None or output == "-":
+    if to is None or to == "-":
         click.echo(text, nl=False)
         return
     try:
-        Path(output).write_bytes(text.encode())
+        Path(to).write_bytes(text.encode())
     except OSError as error:
-        fail(f"{output} cannot be written: {error.strerror}", "choose another place with --output")
+        fail(f"{to} cannot be written: {error.strerror}", "choose another place with --to")

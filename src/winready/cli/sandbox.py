@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from winready.cli.options import output_option
 from winready.cli.prove import prove
+from winready.cli.tables import WIDE, listed, print_table
 from winready_sandbox.machine.builds import DEFAULT_CONTAINERD
 from winready_sandbox.plan import Plan, PlanError
 from winready_sandbox.state import DEFAULT_NAME, Place, StateError, all_places, ask, running_places, stop
@@ -31,12 +33,8 @@ def name_option(command: Command) -> Command:
     )
 
 
-def output_option(command: Command) -> Command:
-    """``-o``, the same for every command."""
-    choice = click.Choice(["text", "json"])
-    return click.option("-o", "--output", type=choice, default="text", show_default=True, help="Form of the output.")(
-        command
-    )
+document_option = output_option("text", "json")
+table_option = output_option("text", "wide", "json")
 
 
 @click.group()
@@ -105,7 +103,7 @@ def sandbox() -> None:
     help="An image of the host node: a root file system or an OCI image layout; repeatable.",
 )
 @click.option("--detach", is_flag=True, help="Return as soon as the sandbox is ready, and leave it running.")
-@output_option
+@document_option
 def up(
     name: str,
     linux: int,
@@ -183,7 +181,7 @@ def _resolved(image: str) -> str:
 @sandbox.command()
 @name_option
 @click.option("--all", "everything", is_flag=True, help="Stop every sandbox of this user.")
-@output_option
+@document_option
 def down(name: str, everything: bool, output: str) -> None:
     """Stop a sandbox; nothing of it is left: no process, no port, no file."""
     try:
@@ -201,7 +199,7 @@ def down(name: str, everything: bool, output: str) -> None:
 
 @sandbox.command()
 @name_option
-@output_option
+@table_option
 def status(name: str, output: str) -> None:
     """Show a running sandbox: its address, kubeconfig and nodes. Exit code 1 if there is none."""
     try:
@@ -225,7 +223,7 @@ def status(name: str, output: str) -> None:
 
 
 @sandbox.command("faults")
-@output_option
+@table_option
 def list_faults(output: str) -> None:
     """List the faults that a sandbox can be given, and the requirements that must notice each."""
     from winready.proof.expected.table import expected
@@ -235,7 +233,10 @@ def list_faults(output: str) -> None:
     if output == "json":
         click.echo(json.dumps({"faults": documents}, indent=2))
         return
-    for fault in documents:
+    if output == WIDE:
+        heads = ("FAULT", "PART", "WHERE", "BLOCKS", "DESCRIPTION", "NOTICED BY")
+        print_table(heads, *(_wide(fault) for fault in documents))
+    for fault in documents if output == "text" else ():
         click.echo(f"{fault['name']}\n    {fault['description']}")
         noticed = ", ".join(fault["requirements"]) or "nobody: whatever is verified must survive it"
         click.echo(f"    must be noticed by: {noticed}")
@@ -252,11 +253,16 @@ def _listed(fault: Fault, expectation: Expectation) -> dict[str, Any]:
     }
 
 
+def _wide(fault: dict[str, Any]) -> tuple[str, ...]:
+    parts, blocks, noticed = (listed(fault[name]) for name in ("parts", "blocks", "requirements"))
+    return fault["name"], parts, fault["where"], blocks, fault["description"], noticed
+
+
 @sandbox.command("break")
 @click.argument("fault")
 @name_option
 @click.option("--node", metavar="N", help="Break this node  [default: the first that can have the fault].")
-@output_option
+@document_option
 def break_sandbox(fault: str, name: str, node: str | None, output: str) -> None:
     """Give a running sandbox a fault.
 
@@ -271,7 +277,7 @@ def break_sandbox(fault: str, name: str, node: str | None, output: str) -> None:
 @click.argument("fault", required=False)
 @name_option
 @click.option("--node", metavar="N", help="Heal this node only.")
-@output_option
+@document_option
 def heal(fault: str | None, name: str, node: str | None, output: str) -> None:
     """Take a fault away again, or all of them."""
     _steer(name, output, "Healed", "heal", name=fault, node=node)
@@ -299,7 +305,9 @@ def _show(document: dict[str, Any], output: str, foreground: bool = False) -> No
         click.echo(json.dumps({**document, "running": True}, indent=2))
         return
     click.echo(f"Sandbox {document['name']!r}: Kubernetes {document['kubernetes']} at {document['server']}")
-    for node in document["nodes"]:
+    if output == WIDE:
+        _show_wide(document)
+    for node in document["nodes"] if output != WIDE else ():
         ready = "Ready" if node["ready"] else "NotReady"
         click.echo(f"  {node['name']:<11}  {node['os']:<7}  {node['build']:<18}  {ready}")
     click.echo("\nTo use it:\n")
@@ -310,6 +318,21 @@ def _show(document: dict[str, Any], output: str, foreground: bool = False) -> No
     else:
         option = "" if document["name"] == DEFAULT_NAME else f" --name {document['name']}"
         click.echo(f"To stop it: winready sandbox down{option}")
+
+
+def _show_wide(document: dict[str, Any]) -> None:
+    plane, speed, pid = (document[name] for name in ("control_plane", "speed", "pid"))
+    click.echo(f"{plane} control plane, {speed:g} times as fast as the clock, process {pid}")
+    faults = document["faults"]
+    heads = ("NODE", "OS", "BUILD", "KUBELET", "READY", "FAULTS")
+    rows = []
+    for node in document["nodes"]:
+        own = listed(each["fault"] for each in faults if each["node"] == node["name"])
+        ready = "Ready" if node["ready"] else "NotReady"
+        rows.append((node["name"], node["os"], node["build"], node["version"], ready, own))
+    print_table(heads, *rows)
+    if everywhere := listed(each["fault"] for each in faults if not each["node"]):
+        click.echo(f"broken everywhere: {everywhere}")
 
 
 def _fail(message: str) -> NoReturn:

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from winready.cli.options import document_option, fail, parse_duration, parse_node_selector, print_document, say
+from winready.cli.options import fail, parse_duration, parse_node_selector, say, table_option
 from winready.cli.run import run as run_command
+from winready.cli.tables import print_record
 
 TRAVELS = (
     "profile", "categories", "requirements", "skip", "allow_disruptive", "nodes", "node_selectors", "active_directory",
@@ -141,7 +142,7 @@ def run_in_pod(arguments: tuple[str, ...]) -> None:
 
     results = Path(os.environ.get("SONOBUOY_RESULTS_DIR") or RESULTS)
     port = os.environ.get("SONOBUOY_PROGRESS_PORT") or "8099"
-    command = [sys.executable, "-m", "winready", "run", *arguments]
+    command = [sys.executable, "-P", "-m", "winready", "run", *arguments]
     text = _last_value(arguments, "--timeout")
     if text is None:
         command += ["--timeout", DEADLINE]
@@ -149,7 +150,9 @@ def run_in_pod(arguments: tuple[str, ...]) -> None:
         seconds = parse_duration(text or DEADLINE, "--timeout")
     except click.BadParameter:
         seconds = None  # The run says so itself, and its words become the result.
-    guard = Guard(command, results, int(port) if port.isdigit() else 8099, timeout=seconds or 3600.0)
+    guard = Guard(
+        command, results, int(port) if port.isdecimal() and len(port) <= 5 else 8099, timeout=seconds or 3600.0
+    )
     try:
         code = guard.run()
     except OSError as error:
@@ -160,7 +163,7 @@ def run_in_pod(arguments: tuple[str, ...]) -> None:
 @sonobuoy.command("results")
 @click.argument("tarball", type=click.Path(path_type=Path))
 @click.option("--plugin", "name", metavar="NAME", help="Which plugin, where several of them were winready.")
-@document_option
+@table_option
 def results(tarball: Path, name: str | None, output: str) -> None:
     """Read back what 'sonobuoy retrieve' got: the verdict and what kept the run from passing, with its exit code.
 
@@ -175,7 +178,7 @@ def results(tarball: Path, name: str | None, output: str) -> None:
 
     _, found = run_in_archive(tarball, name)
     if output != "text":
-        print_document(found, output)
+        print_record(found, output)
         sys.exit(found.exit_code)
     for result in found.requirements:
         say(words.result_line(result))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from winready.cli.options import fail, print_document
+from winready.cli.options import document_option, fail, print_document, say, table_option
+from winready.cli.tables import listed, print_table, yes
 
-output_option = click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True
-)
+if TYPE_CHECKING:
+    from winready.spec.model import Requirement
 
 
 @click.group()
@@ -28,7 +28,7 @@ def spec() -> None:
 
 @spec.command("list")
 @click.option("--category", "categories", multiple=True, metavar="C", help="Only this category, in any letter case.")
-@output_option
+@table_option
 def list_requirements(categories: tuple[str, ...], output: str) -> None:
     """List the requirements."""
     from winready.engine.selection import Selection, SelectionError, select
@@ -39,6 +39,10 @@ def list_requirements(categories: tuple[str, ...], output: str) -> None:
         found = select(standard, Selection(profile="full", categories=list(categories)))
     except SelectionError as error:
         fail(str(error))
+    if output == "wide":
+        heads = ("KEY", "ID", "LEVEL", "DISRUPTIVE", "VERSIONS", "NEEDS", "STATEMENT")
+        print_table(heads, *(_wide(item, standard.level(item)) for item in found))
+        return
     if output != "text":
         print_document(found, output)
         return
@@ -46,14 +50,19 @@ def list_requirements(categories: tuple[str, ...], output: str) -> None:
     for item in found:
         if item.category != category:
             category = item.category
-            click.echo(f"{category} ({standard.level(item)})")
-        click.echo(f"  {item.key:<4} {item.id}")
-        click.echo(f"       {item.statement}")
+            say(f"{category} ({standard.level(item)})")
+        say(f"  {item.key:<4} {item.id}")
+        say(f"       {item.statement}")
+
+
+def _wide(item: Requirement, level: str) -> tuple[str, ...]:
+    needs = [f"{item.needs.windows} Windows", f"{item.needs.linux} Linux", *item.needs.features]
+    return item.key, item.id, level, yes(item.disruptive), str(item.versions), listed(needs), item.statement
 
 
 @spec.command()
 @click.argument("requirement")
-@output_option
+@document_option
 def show(requirement: str, output: str) -> None:
     """Show one requirement or rule."""
     from winready.engine.selection import Selection, SelectionError, select
@@ -71,7 +80,7 @@ def show(requirement: str, output: str) -> None:
     import msgspec
 
     for key, value in msgspec.to_builtins(item).items():
-        click.echo(f"{key:<11} {_flat(value)}")
+        say(f"{key:<11} {_flat(value)}")
 
 
 @spec.command()
@@ -86,15 +95,15 @@ def validate(files: tuple[Path, ...]) -> None:
             loaded = load_file(path)
         except SpecificationError as error:
             wrong = True
-            click.echo(str(error), err=True)
+            say(str(error), err=True)
             continue
-        click.echo(f"{path}: {len(loaded.requirements)} requirements, {len(loaded.rules)} rules, {loaded.digest}")
+        say(f"{path}: {len(loaded.requirements)} requirements, {len(loaded.rules)} rules, {loaded.digest}")
     sys.exit(2 if wrong else 0)
 
 
 @spec.command()
 @click.option("--kubernetes", metavar="V", help="Upstream tests of this version (default: the newest that is mapped).")
-@output_option
+@table_option
 def coverage(kubernetes: str | None, output: str) -> None:
     """Say which check and which upstream tests verify each requirement, and where there is none yet."""
     from winready.checks.registry import load_checks
@@ -122,25 +131,33 @@ def coverage(kubernetes: str | None, output: str) -> None:
             }
         )
     verified = sum(1 for row in rows if row["check"] or row["upstream_proves"] == "all")
-    if output != "text":
+    if output not in ("text", "wide"):
         document = {"kubernetes": str(version), "requirements": rows, "covered": verified, "total": len(rows)}
         print_document(document, output)
         return
-    for row in rows:
+    if output == "wide":
+        heads = ("REQUIREMENT", "CATEGORY", "CHECK", "UPSTREAM PROVES", "UPSTREAM TESTS", "UPSTREAM LEAVES OPEN")
+        print_table(heads, *(_covered(row) for row in rows))
+    for row in rows if output == "text" else ():
         tests = f"{row['upstream_proves']}: {', '.join(row['upstream'])}" if row["upstream"] else "none"
-        click.echo(f"{row['id']:<60} check: {row['check'] or 'none yet':<30} upstream: {tests}")
-    click.echo(f"\n{verified} of {len(rows)} requirements have a verifier that shows all of it (Kubernetes {version})")
+        say(f"{row['id']:<60} check: {row['check'] or 'none yet':<30} upstream: {tests}")
+    say(f"\n{verified} of {len(rows)} requirements have a verifier that shows all of it (Kubernetes {version})")
+
+
+def _covered(row: dict[str, Any]) -> tuple[str, ...]:
+    tests, unproven = listed(row["upstream"]), listed(row["unproven"])
+    return row["id"], row["category"], row["check"] or "none yet", row["upstream_proves"], tests, unproven
 
 
 @spec.command()
 @click.option(
     "--of",
     "what",
-    type=click.Choice(["spec", "run", "journal", "active-directory", "node"]),
+    type=click.Choice(["spec", "run", "journal", "doctor", "active-directory", "node"]),
     default="spec",
     show_default=True,
-    help="Of specification files, of run.json, of each line of journal.jsonl, of files for --active-directory, or of "
-    "node.json.",
+    help="Of specification files, of run.json, of each line of journal.jsonl, of 'doctor -o json', of files for "
+    "--active-directory, or of node.json.",
 )
 def schema(what: str) -> None:
     """Print a JSON Schema.
@@ -149,6 +166,7 @@ def schema(what: str) -> None:
     winready spec schema                  of specification files
     winready spec schema --of run         of run.json
     winready spec schema --of journal     of each line of journal.jsonl
+    winready spec schema --of doctor      of what 'winready doctor -o json' prints
     winready spec schema --of active-directory   of files for run --active-directory
     winready spec schema --of node              of node.json in a bundle for a Windows machine
     """

@@ -301,5 +301,5 @@ def _do(kubeconfig: str | None, context: str | None, act: Callable[[Client], Awa
     except ClusterError as error:
         fail(error.message, error.remedy, code=3)
     for line in lines:
-        click.echo(line)
+        say(line)
     sys.exit(0)

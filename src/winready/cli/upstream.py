@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from winready.cli.options import apply, fail, print_document
+from winready.cli.options import apply, fail, print_document, say, table_option
+from winready.cli.tables import WIDE, listed, print_table
 
 if TYPE_CHECKING:
     from winready.spec.versions import Version
     from winready.upstream.drift import Finding
     from winready.upstream.listing import Listing
 
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="Form of the result.",
-)
 source_options = apply(
     click.option("--e2e-binary", type=click.Path(path_type=Path), metavar="F", help="The e2e.test to ask."),
     click.option("--specs", type=click.Path(path_type=Path), metavar="FILE",
@@ -42,7 +35,7 @@ def upstream() -> None:
 @source_options
 @click.option("--grep", metavar="TEXT", default="", help="Only specs that contain this, any letter case.")
 @click.option("--mapped", is_flag=True, help="Only specs that verify a requirement, with the requirements.")
-@output_option
+@table_option
 def list_command(
     e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, grep: str, mapped: bool, output: str
 ) -> None:
@@ -55,30 +48,35 @@ def list_command(
     from winready.upstream.drift import compare
     from winready.upstream.mapping import load_mapping
 
-    listing, version = _source(e2e_binary, specs, kubernetes, need_version=mapped)
+    listing, version = _source(e2e_binary, specs, kubernetes, need_version=mapped or output == WIDE)
     rows: list[dict[str, Any]] = [{"text": text} for text in listing.texts]
-    if mapped:
+    if mapped or output == WIDE:
         users = {item.found: item for item in compare(load_mapping(), listing, _known(version)) if item.found}
         rows = [
             {"text": text, "test": users[text].test, "requirements": users[text].requirements}
-            for text in listing.texts
             if text in users
+            else {"text": text, "test": "", "requirements": []}
+            for text in listing.texts
+            if text in users or not mapped
         ]
     rows = [row for row in rows if grep.casefold() in row["text"].casefold()]
-    if output != "text":
+    if output == WIDE:
+        cells = [(row["test"], listed(row["requirements"]), row["text"]) for row in rows]
+        print_table(("TEST", "VERIFIES", "SPEC"), *cells)
+    elif output != "text":
         print_document({"source": listing.source, "specs": rows}, output)
         return
-    for row in rows:
-        click.echo(row["text"])
+    for row in rows if output == "text" else ():
+        say(row["text"])
         for requirement in row.get("requirements", []):
-            click.echo(f"    {requirement}")
-    click.echo(f"{len(rows)} specs", err=True)
+            say(f"    {requirement}")
+    say(f"{len(rows)} specs", err=True)
 
 
 @upstream.command()
 @source_options
 @click.option("--all", "everything", is_flag=True, help="Also show what did not change.")
-@output_option
+@table_option
 def drift(e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, everything: bool, output: str) -> None:
     """Say for every mapped test whether it selects exactly the spec it should, and what changed.
 
@@ -97,7 +95,7 @@ def drift(e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, e
     findings = compare(mapping, listing, version)
     drifted = [item for item in findings if item.drifted]
     note = "" if version in mapping.versions else f"the mapping was made for Kubernetes {mapping.kubernetes}"
-    if output != "text":
+    if output not in ("text", WIDE):
         import msgspec
 
         document = {
@@ -110,13 +108,17 @@ def drift(e2e_binary: Path | None, specs: Path | None, kubernetes: str | None, e
         }
         print_document(document, output)
         sys.exit(1 if drifted else 0)
-    for item in findings if everything else drifted:
+    shown = findings if everything else drifted
+    if output == WIDE:
+        heads = ("STATE", "TEST", "VERIFIES", "DETAIL", "EXPECTED", "FOUND", "NEAREST")
+        print_table(heads, *(_wide(item) for item in shown))
+    for item in shown if output == "text" else ():
         _print_finding(item)
     counts = Counter(item.state for item in findings)
     states = ", ".join(f"{count} {state}" for state, count in counts.most_common())
-    click.echo(f"Kubernetes {version}: {len(listing.texts)} specs, {len(findings)} mapped tests: {states}")
+    say(f"Kubernetes {version}: {len(listing.texts)} specs, {len(findings)} mapped tests: {states}")
     if note:
-        click.echo(note)
+        say(note)
     sys.exit(1 if drifted else 0)
 
 
@@ -145,7 +147,7 @@ def fetch(kubernetes: str, mirror: str | None, again: bool) -> None:
         if step != shown:
             shown = step
             of = f" of {total / 1e6:.0f}" if total else ""
-            click.echo(f"{done / 1e6:.0f}{of} MB", err=True)
+            say(f"{done / 1e6:.0f}{of} MB", err=True)
 
     try:
         path = asyncio.run(fetch_release(kubernetes, mirror or RELEASES, progress, again=again))
@@ -155,19 +157,24 @@ def fetch(kubernetes: str, mirror: str | None, again: bool) -> None:
         raise click.BadParameter(str(error), param_hint="--kubernetes") from None
     except OSError as error:
         fail(f"{error.filename or 'the cache'} cannot be written: {error.strerror}")
-    click.echo(str(path))
+    say(str(path))
+
+
+def _wide(item: Finding) -> tuple[str, ...]:
+    verifies, nearest = listed(item.requirements), "; ".join(item.nearest)
+    return item.state, item.test, verifies, item.detail, item.expected, item.found, nearest
 
 
 def _print_finding(item: Finding) -> None:
-    click.echo(f"{item.state:<10} {item.test}: {item.detail or item.found}")
+    say(f"{item.state:<10} {item.test}: {item.detail or item.found}")
     if item.state not in ("exact", "unused"):
-        click.echo(f"    expected: {item.expected}")
+        say(f"    expected: {item.expected}")
     if item.found and item.found != item.expected:
-        click.echo(f"    found:    {item.found}")
+        say(f"    found:    {item.found}")
     for near in item.nearest:
-        click.echo(f"    nearest:  {near}")
+        say(f"    nearest:  {near}")
     if item.drifted:
-        click.echo(f"    verifies: {', '.join(item.requirements)}")
+        say(f"    verifies: {', '.join(item.requirements)}")
 
 
 def _source(

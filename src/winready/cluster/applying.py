@@ -11,6 +11,8 @@ from winready.cluster.client import Client, Object
 from winready.cluster.errors import ApiError, ClusterError, Conflict
 from winready.cluster.resources import Resource
 
+COUNTER = "deprecated.daemonset.template.generation"
+"""The annotation in which the API server counts the templates of a DaemonSet."""
 SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid")
 Change = Literal["created", "changed", "unchanged", "removed", "kept"]
 
@@ -122,6 +124,8 @@ def manifest(found: Sequence[Object]) -> str:
 def _said(obj: Object) -> Object:
     """An object without what the API server writes itself."""
     metadata = {key: value for key, value in obj["metadata"].items() if key not in SERVERS_OWN}
+    if COUNTER in metadata.get("annotations", {}):
+        metadata["annotations"] = {key: text for key, text in metadata["annotations"].items() if key != COUNTER}
     rest = {key: value for key, value in obj.items() if key not in ("metadata", "status")}
     return {"apiVersion": rest.pop("apiVersion"), "kind": rest.pop("kind"), "metadata": metadata, **rest}
 

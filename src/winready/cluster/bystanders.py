@@ -15,7 +15,8 @@ async def last_replicas(client: Client, settings: Settings, nodes: Collection[st
     for raw in await client.list(PODS):
         labels = raw["metadata"].get("labels") or {}
         kind, name = _owner(raw)
-        if labels.get(RUN_LABEL) == settings.run_id or kind in ("DaemonSet", "Node") or not _runs(raw):
+        ours = labels.get(RUN_LABEL) in (settings.run_id, settings.takes_over or settings.run_id)
+        if ours or kind in ("DaemonSet", "Node") or not _runs(raw):
             continue
         owned.setdefault((raw["metadata"]["namespace"], kind, name), []).append(raw)
     taken = []

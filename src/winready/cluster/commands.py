@@ -23,6 +23,8 @@ DATAGRAM = 1340
 """Bytes of a large datagram: with its headers one packet of the pod networks in use, and more than most of them carry
 when an overlay is not reckoned with. Larger ones come in pieces, which Windows does not pass on everywhere."""
 MEMORY_BLOCK = 8 * 2**20
+LONGEST_COUNT = 9
+"""Digits of a number that something can be counted by."""
 SHOWN = "#winready "
 """Begins the line above each file that `show_files` prints; no file of ours has such a line."""
 
@@ -111,10 +113,15 @@ class Use:
     """New connections that it took."""
 
 
+def _counts(text: str) -> bool:
+    """Whether a program wrote a number here that something can be counted by."""
+    return text.isdecimal() and len(text) <= LONGEST_COUNT
+
+
 def read_kept(output: bytes, uses: int) -> list[Use]:
     """Read what `keep` printed; empty when there are not as many lines, and nothing is known."""
     found = [line.rpartition("#") for line in lines(output)]
-    if len(found) != 2 * uses - 1 or not all(count.isdigit() for _, _, count in found):
+    if len(found) != 2 * uses - 1 or not all(_counts(count) for _, _, count in found):
         return []
     return [Use(answer, int(count)) for answer, _, count in found[::2]]
 
@@ -225,7 +232,7 @@ def fill_memory(blocks: int, rounds: int, pause_seconds: float) -> list[str]:
 def read_blocks(output: bytes) -> list[int]:
     """How many blocks `fill_memory` had after each round."""
     found = [line.removeprefix("blocks=") for line in lines(output) if line.startswith("blocks=")]
-    return [int(count) for count in found if count.isdigit()]
+    return [int(count) for count in found if _counts(count)]
 
 
 def restart_computer(delay_seconds: float) -> list[str]:
@@ -267,7 +274,9 @@ def read_dial(output: bytes) -> Dialled:
     """Read netexec's answer to a dial."""
     try:
         document = json.loads(output)
-    except ValueError:
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
         return Dialled(errors=[output[:200].decode(errors="replace")], understood=False, tried=False)
     answers = [str(item) for item in document.get("responses") or []]
     errors = without_padding([str(item) for item in document.get("errors") or []])
@@ -305,7 +314,7 @@ def read_replies(output: bytes) -> list[Reply]:
             replies.append(Reply())
         elif "->>HEADER<<-" in line and "status:" in words:
             replies.append(Reply(words[words.index("status:") + 1].rstrip(",")))
-        elif replies and len(words) == 5 and words[2] == "IN" and words[3] in ("A", "AAAA"):
+        elif replies and len(words) == 5 and words[2] == "IN" and words[3] in ("A", "AAAA") and _counts(words[1]):
             replies[-1].addresses.append(words[4])
             replies[-1].ttl = int(words[1])
     return replies

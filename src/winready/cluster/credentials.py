@@ -185,7 +185,7 @@ def _issued(plugin: ExecPlugin, output: bytes) -> Issued:
             key=_encoded(status.get("clientKeyData")),
             expires=datetime.fromisoformat(expires) if expires else None,
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ConfigError(f"credential plug-in {plugin.command!r} printed no ExecCredential") from None
     if document.get("apiVersion") != plugin.api_version:
         raise ConfigError(

@@ -14,6 +14,9 @@ from winready.cluster.refusals import Refusal, read_refusal
 _RIGHT = re.compile(r"cannot \w+ (resource|path) ")
 """How the API server says that a right is missing; what else is forbidden was refused by something else."""
 
+ANONYMOUS = '"system:anonymous"'
+"""What the API server calls who did not say who he is."""
+
 
 class ClusterError(Exception):
     """Something kept us from talking to the cluster; ``remedy`` says what to do about it."""
@@ -65,6 +68,11 @@ class ApiError(ClusterError):
 class Unauthorized(ApiError):
     """401: the credentials are not accepted (any more)."""
 
+    def __init__(self, code: int, status: dict[str, Any]) -> None:
+        super().__init__(code, status)
+        self.message = f"the API server does not accept the credentials ({self.message}); they may have expired"
+        self.remedy = "log in again, or renew the credentials in the kubeconfig"
+
 
 class Forbidden(ApiError):
     """403: a right is missing, or something that does not name itself refuses."""
@@ -72,7 +80,9 @@ class Forbidden(ApiError):
     def __init__(self, code: int, status: dict[str, Any]) -> None:
         super().__init__(code, status)
         self.remedy = "look for what in the cluster refuses this: an admission control that does not name itself"
-        if not self.message or _RIGHT.search(self.message):
+        if ANONYMOUS in self.message:
+            self.remedy = "the kubeconfig names no credentials for this user: log in, or name a token or a certificate"
+        elif not self.message or _RIGHT.search(self.message):
             self.remedy = "'winready rbac' prints the least rights that a run needs"
 
 

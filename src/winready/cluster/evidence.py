@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -10,6 +12,8 @@ from winready.cluster.secrets import without_secrets
 
 TEXT_LIMIT = 2000
 PROBE_LIMIT = 400
+FULL_PODS, FULL_PROBES = 100, 100
+"""Of very many pods and good answers, as many are told in full; of the others, what they share is told once."""
 
 
 class PodFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +32,27 @@ class PodFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     addresses: list[str] = []
 
 
+class Member(msgspec.Struct, frozen=True, array_like=True):
+    """What is a pod's own, among many that are alike."""
+
+    name: str
+    uid: str
+    node: str
+    addresses: list[str] = []
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Many pods that are alike: what they share, once, and then who they are."""
+
+    namespace: str
+    os: str
+    build: str = ""
+    node_build: str = ""
+    image: str = ""
+    image_id: str = ""
+    pods: list[Member] = []
+
+
 class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question that was put to the cluster, and its answer."""
 
@@ -41,6 +66,8 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     observed: str = ""
     exit_code: int | None = None
     attempts: int = 1
+    again: int = 0
+    """How often its last command had to be repeated because the way to it broke."""
     at_s: float = 0.0
     """Wall seconds since the run began."""
     seconds: float = 0.0
@@ -53,10 +80,42 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
     probes: list[Probe] = []
     facts: dict[str, Any] = {}
     dropped_probes: int = 0
+    alike: list[PodGroup] = []
+    """Pods beyond those that are told in full."""
+    counted: dict[str, int] = {}
+    """Good answers that are only counted, by the node that asked."""
 
-    def pod(self, fact: PodFact) -> None:
-        """Record a pod, once; a later fact that knows more takes the earlier one's place."""
-        self.pods = [item for item in self.pods if item.uid != fact.uid] + [fact]
+    @property
+    def everybody(self) -> Iterator[PodFact]:
+        """All pods that took part, those of groups as well."""
+        yield from self.pods
+        for group in self.alike:
+            for one in group.pods:
+                yield PodFact(
+                    namespace=group.namespace,
+                    name=one.name,
+                    uid=one.uid,
+                    node=one.node,
+                    os=group.os,
+                    build=group.build,
+                    node_build=group.node_build,
+                    image=group.image,
+                    image_id=group.image_id,
+                    addresses=one.addresses,
+                )
+
+    @property
+    def windows_nodes(self) -> list[str]:
+        """The nodes on which a container proved to be a Windows one, by name."""
+        return sorted({pod.node for pod in self.everybody if pod.os == "windows" and pod.build})
+
+    def saw(self, facts: Iterable[PodFact]) -> None:
+        """Record pods, each once; a later fact that knows more takes the earlier one's place."""
+        known = {item.uid: item for item in self.pods}
+        for fact in facts:
+            known.pop(fact.uid, None)
+            known[fact.uid] = fact
+        self.pods = list(known.values())
 
     def probe(self, probe: Probe) -> None:
         """Record a probe; beyond the limit successes are only counted, failures still kept up to twice the limit."""
@@ -65,6 +124,45 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.probes.append(probe)
         else:
             self.dropped_probes += 1
+            if probe.ok:
+                self.counted[probe.node] = self.counted.get(probe.node, 0) + 1
+
+    def fold(self) -> Evidence:
+        """Make the record of very many nodes a small one, in place, before it is told.
+
+        Whatever failed stays; answers and pods of nodes on which something failed stay before those of others.
+        """
+        troubled = {probe.node for probe in self.probes if not probe.ok}
+        if self.dropped_probes:
+            self._fold_probes(troubled)
+        pods = list(self.everybody)
+        if len(pods) > FULL_PODS:
+            pods.sort(key=lambda pod: pod.node not in troubled)
+            self.pods, rest = pods[:FULL_PODS], pods[FULL_PODS:]
+            groups: dict[tuple[str, ...], list[Member]] = {}
+            for pod in rest:
+                shared = (pod.namespace, pod.os, pod.build, pod.node_build, pod.image, pod.image_id)
+                groups.setdefault(shared, []).append(Member(pod.name, pod.uid, pod.node, pod.addresses))
+            names = ("namespace", "os", "build", "node_build", "image", "image_id")
+            self.alike = [
+                PodGroup(**dict(zip(names, shared, strict=True)), pods=members) for shared, members in groups.items()
+            ]
+        return self
+
+    def _fold_probes(self, troubled: set[str]) -> None:
+        """Of the good answers, the first of each node come first."""
+        turns: Counter[str] = Counter()
+        ranks = {}
+        for place, probe in enumerate(self.probes):
+            if probe.ok:
+                ranks[place] = (probe.node not in troubled, turns[probe.node], place)
+                turns[probe.node] += 1
+        left_out = set(sorted(ranks, key=lambda place: ranks[place])[FULL_PROBES:])
+        for place in left_out:
+            node = self.probes[place].node
+            self.counted[node] = self.counted.get(node, 0) + 1
+        self.dropped_probes += len(left_out)
+        self.probes = [probe for place, probe in enumerate(self.probes) if place not in left_out]
 
     def fact(self, name: str, value: Any) -> None:
         """Record a named observation; raises ``TypeError`` for what no journal can hold."""

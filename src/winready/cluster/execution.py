@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp
 import msgspec
 
-from winready.cluster.errors import ExecFailed, NotStarted, api_error
+from winready.cluster.errors import ExecFailed, NotStarted
 from winready.cluster.transport import Transport
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, STATUS, CLOSE = 0, 1, 2, 3, 255
+HANDSHAKE_SECONDS = 30.0
+UNSURE = frozenset({502, 504})
+"""What a load balancer says whose server may have gone on."""
 OUTPUT_LIMIT = 4 * 2**20
 """Output beyond this is dropped: no probe of ours prints that much, and a runaway must not fill memory."""
+
+
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+    message: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
+
+
+class _Status(msgspec.Struct):
+    """How the API server tells the end of a command."""
+
+    status: str | None = None
+    message: str | None = None
+    details: _Details | None = None
 
 
 @dataclass(frozen=True)
@@ -25,6 +45,8 @@ class Execution:
     exit_code: int
     stdout: bytes
     stderr: bytes
+    again: int = 0
+    """How often it had to be tried again before it came to this."""
 
 
 async def execute(
@@ -49,19 +71,27 @@ async def _run(transport: Transport, path: str, query: list[tuple[str, str]], st
     status = b""
     url = transport.target.server + path
     try:
-        socket = await transport.session.ws_connect(
-            url, params=query, protocols=PROTOCOLS, max_msg_size=0, heartbeat=None, **options
-        )
+        async with asyncio.timeout(HANDSHAKE_SECONDS):
+            socket = await transport.session.ws_connect(
+                url, params=query, protocols=PROTOCOLS, max_msg_size=0, heartbeat=None, **options
+            )
     except aiohttp.WSServerHandshakeError as error:
-        raise NotStarted(f"exec was refused with HTTP {error.status}: {error.message}") from None
-    except (aiohttp.ClientError, OSError) as error:
+        if error.status == 401:
+            await transport.credentials.refused()
+        kind = ExecFailed if error.status in UNSURE else NotStarted
+        raise kind(f"exec was refused with HTTP {error.status}: {error.message}") from None
+    except aiohttp.ClientConnectorError as error:
         raise NotStarted(f"the exec stream did not open: {error or type(error).__name__}") from None
+    except TimeoutError:
+        raise ExecFailed(f"the exec stream did not open within {HANDSHAKE_SECONDS:g} s") from None
     async with socket:
         if stdin is not None:
             await _send_stdin(socket, stdin)
         async for message in socket:
+            if message.type is aiohttp.WSMsgType.ERROR:
+                raise ExecFailed(f"the exec stream broke: {message.data}")
             data = message.data.encode() if message.type is aiohttp.WSMsgType.TEXT else message.data
-            if not data:
+            if not isinstance(data, bytes) or not data:
                 continue
             channel, payload = data[0], data[1:]
             if channel == STATUS:
@@ -82,14 +112,15 @@ def _exit_code(content: bytes) -> int:
     if not content:
         raise ExecFailed("the exec stream ended without a status")
     try:
-        status: dict[str, Any] = msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        raise ExecFailed("the exec stream ended with a status that is not JSON") from None
-    if status.get("status") == "Success":
+        status = msgspec.json.decode(content, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ExecFailed("the exec stream ended with a status that is not JSON, or none of an API server") from None
+    if status.status == "Success":
         return 0
-    for cause in (status.get("details") or {}).get("causes") or []:
-        if cause.get("reason") == "ExitCode":
-            # Windows exit codes are unsigned 32 bit numbers, such as 3221225477 for a crash.
-            return int(cause["message"])
-    error = api_error(int(status.get("code") or 500), status)
-    raise NotStarted(f"the runtime did not run the command: {error.message}")
+    for cause in (status.details or _Details()).causes or []:
+        # Windows exit codes are unsigned 32 bit numbers, such as 3221225477 for a crash.
+        if cause.reason == "ExitCode" and re.fullmatch(r"-?\d{1,10}", cause.message):
+            return int(cause.message)
+    if status.status != "Failure":
+        raise ExecFailed("the exec stream ended with a status that says nothing")
+    raise NotStarted(f"the runtime did not run the command: {status.message or 'no reason given'}")

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from winready.cluster.client import Client
-from winready.cluster.errors import ApiError, Forbidden
+from winready.cluster.errors import ClusterError, Forbidden, NotFound
 from winready.cluster.resources import DAEMON_SETS, NAMESPACES, NODES, Resource
+from winready.spec.versions import Version
 from winready.spec.windows import kernel_build
 
 POLICY_ENGINES = {
@@ -27,6 +28,7 @@ HOST_NODE = "sandbox.winready.io/host"
 """A sandbox's node of real processes: it runs few images, and services of the simulated network end before it."""
 """The label that nodes of a sandbox set themselves."""
 OS, WINDOWS_BUILD = "kubernetes.io/os", "node.kubernetes.io/windows-build"
+NOT_READY = "it is not Ready"
 UNWELL = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 CREDENTIAL_SPECS = Resource("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs", namespaced=False)
 
@@ -69,6 +71,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the node says of its operating system that cannot be true together; then it counts as neither."""
 
     @property
+    def away(self) -> bool:
+        """Whether nobody can use it just now, as while it reboots; what an operator decided is another matter."""
+        return self.unusable.startswith((NOT_READY, "it is tainted node.kubernetes.io/"))
+
+    @property
     def windows(self) -> bool:
         """Whether the node says it is Windows."""
         return self.os == "windows"
@@ -86,6 +93,8 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     """Feature name to why it is not there."""
     uid: str = ""
     """What stays the same when a cluster's address changes: the uid of its kube-system namespace."""
+    denied: list[str] = []
+    """Rights that the run would use and was not given."""
     simulated: bool = False
     """Whether a node of it says that it is a simulated one: such a cluster shows nothing about a real one."""
 
@@ -145,13 +154,27 @@ def _unusable(spec: dict[str, Any], status: dict[str, Any], taints: list[Taint])
     conditions = {item["type"]: item for item in status.get("conditions") or []}
     ready = conditions.get("Ready") or {}
     if ready.get("status") != "True":
-        return f"it is not Ready ({ready.get('reason') or 'no Ready condition'})"
+        return f"{NOT_READY} ({ready.get('reason') or 'no Ready condition'})"
     if (conditions.get("NetworkUnavailable") or {}).get("status") == "True":
         return "its network is not available"
     if spec.get("unschedulable"):
         return "it is cordoned"
     unwell = [taint for taint in taints if not taint.ours_to_tolerate and taint.effect in ("NoSchedule", "NoExecute")]
     return f"it is tainted {unwell[0].key}" if unwell else ""
+
+
+def _release(version: dict[str, str]) -> str:
+    """The API server's own version, without which nothing can be judged."""
+    told = str(version.get("gitVersion") or "")
+    try:
+        Version.parse(told)
+    except ValueError:
+        said = f"tells {told[:60]!r}" if told else "tells no gitVersion"
+        raise ClusterError(
+            f"the API server does not say which Kubernetes it is: /version {said}",
+            "look at it with 'kubectl version'; is this address that of an API server?",
+        ) from None
+    return told
 
 
 async def take_inventory(client: Client, *, node_selector: dict[str, str] | None = None) -> Inventory:
@@ -179,7 +202,7 @@ async def take_inventory(client: Client, *, node_selector: dict[str, str] | None
         (features if found else missing)[name] = reason
     return Inventory(
         server=client.transport.target.server,
-        version=version.get("gitVersion") or "unknown",
+        version=_release(version),
         nodes=nodes,
         features=features,
         missing=missing,
@@ -196,7 +219,7 @@ def is_simulated(inventory: Inventory) -> bool:
 async def _identity(client: Client) -> str:
     try:
         namespace = await client.get(NAMESPACES, "kube-system")
-    except ApiError:
+    except (Forbidden, NotFound):
         return ""
     return str(namespace["metadata"]["uid"])
 
@@ -205,7 +228,7 @@ def _host_process(nodes: list[Node]) -> tuple[bool, str]:
     for node in nodes:
         if not node.windows or node.left_out:
             continue
-        match = re.fullmatch(r"containerd://v?(\d+)\.(\d+).*", node.runtime)
+        match = re.fullmatch(r"containerd://v?(\d{1,9})\.(\d{1,9})(?!\d).*", node.runtime)
         if match is None or (int(match[1]), int(match[2])) < (1, 6):
             return False, f"node {node.name} runs {node.runtime or 'an unknown runtime'}; containerd 1.6 is needed"
     return True, "every Windows node runs containerd 1.6 or newer"
@@ -230,7 +253,7 @@ async def _policy_engine(client: Client, raw_nodes: list[dict[str, Any]]) -> tup
     unseen = ""
     try:
         names = {item["metadata"]["name"] for item in await client.list(DAEMON_SETS)}
-    except ApiError as error:
+    except Forbidden as error:
         names, unseen = set(), f"{UNKNOWN_ENGINE}: DaemonSets cannot be listed: {error.message}"
     for name, engine in POLICY_ENGINES.items():
         if name in names:
@@ -257,7 +280,7 @@ async def _credential_specs(client: Client) -> tuple[bool, str]:
         specs = await client.list(CREDENTIAL_SPECS)
     except Forbidden as error:
         return True, f"unknown: credential specs cannot be listed: {error.message}"
-    except ApiError:
+    except NotFound:
         return False, "the cluster has no gMSA credential specs (windows.k8s.io)"
     if not specs:
         return False, "no gMSA credential spec object exists"

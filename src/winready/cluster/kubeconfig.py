@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from winready.cluster import kubeconfig_file
 from winready.cluster.errors import ConfigError
 
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -52,6 +53,8 @@ class Target:
     basic: tuple[str, str] | None = field(default=None, repr=False)
     plugin: ExecPlugin | None = None
     impersonate: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    own: bool = False
+    """Whether it is the cluster of the very pod that asks."""
 
 
 def find_target(
@@ -69,7 +72,7 @@ def find_target(
             "no kubeconfig found",
             "give --kubeconfig FILE, set KUBECONFIG, or try a simulated cluster with 'winready run --sandbox'",
         )
-    merged = _merge([(path, _read(path)) for path in files])
+    merged = _merge([(path, kubeconfig_file.read(path)) for path in files])
     return _target(merged, context, ", ".join(str(path) for path in files))
 
 
@@ -90,40 +93,13 @@ def _files(kubeconfig: str | None, environ: Mapping[str, str]) -> list[Path]:
     return [home] if home.exists() else []
 
 
-def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        detail = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"kubeconfig {path} cannot be read: {detail}", "check the file and its permissions") from None
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "not valid YAML"
-        raise ConfigError(f"kubeconfig {path}{where}: {problem}", "repair the file") from None
-    if content is None:
-        content = {}
-    if not isinstance(content, dict) or content.get("kind") not in (None, "Config"):
-        raise ConfigError(f"{path} is not a kubeconfig (kind: Config)", "check the path")
-    return content
-
-
 def _merge(parts: list[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
     merged: dict[str, Any] = {"clusters": {}, "users": {}, "contexts": {}, "current-context": ""}
     for path, content in parts:
         merged["current-context"] = merged["current-context"] or content.get("current-context") or ""
         for section, inner in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
             for entry in content.get(section) or []:
-                if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-                    raise ConfigError(f"kubeconfig {path}: an entry of {section!r} has no name", "repair the file")
-                values = entry.get(inner) or {}
-                if not isinstance(values, dict):
-                    raise ConfigError(f"kubeconfig {path}: {section} {entry['name']!r} is not a map", "repair the file")
-                merged[section].setdefault(entry["name"], (path, values))
+                merged[section].setdefault(entry["name"], (path, entry.get(inner) or {}))
     return merged
 
 
@@ -178,7 +154,12 @@ def _target(merged: dict[str, Any], context: str | None, files: str) -> Target:
 
 
 def _path(text: str, source: Path) -> Path:
-    path = Path(text).expanduser()
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"{text}, named in {source}: no user of that name", "name the file by its whole path"
+        ) from None
     return path if path.is_absolute() else source.parent / path
 
 
@@ -255,4 +236,5 @@ def _own_cluster(environ: Mapping[str, str], account: Path) -> Target:
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
         ca=ca,
         token_file=account / "token",
+        own=True,
     )

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from winready.cluster.absence import BRING_BACK, Absences, NodeAway, went_away
+from winready.cluster.activity import doing
 from winready.cluster.client import Client, Object
 from winready.cluster.commands import system_version
 from winready.cluster.errors import ApiError, ClusterError, ExecFailed, Refused
@@ -17,13 +19,17 @@ from winready.cluster.failures import CheckBlocked
 from winready.cluster.images import Used, used_images
 from winready.cluster.inventory import Node, read_node
 from winready.cluster.obstacles import open_to_traffic, passes_soon, refusal_of, refused_workloads, still_pulling
-from winready.cluster.pods import Answer, Pod, handle
+from winready.cluster.pods import Answer, Pod, handle, pinned_to
+from winready.cluster.prepared import claim
 from winready.cluster.refusals import Refusal
 from winready.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, Resource
 from winready.cluster.settings import Settings
+from winready.cluster.timing import LEAST_ATTEMPTS
+from winready.cluster.watch import number_of
 from winready.spec.windows import banner_build
 
 T = TypeVar("T")
+ANY = ""
 PULL_STEP = "bring the image to that node beforehand, or take it from a nearer registry with --image-registry"
 
 
@@ -50,11 +56,19 @@ class Namespace:
         self.policies: str | None = None
         """Policies that others wrote into this namespace; None before anybody looked."""
         self._opening = asyncio.Lock()
-        self._made: set[Resource] = set()
+        self.made: set[Resource] = set()
+        """Kinds of objects that were asked for here."""
         self._refused: dict[str, Refusal] = {}
         """Workloads that somebody refused pods to when we last looked."""
         self._pods: dict[str, Object] = {}
-        self._changed = asyncio.Condition()
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+        """Who waits for a change of a pod, by its name, or of any: waking all for each would cost their square."""
+        self._looking = asyncio.Lock()
+        self._looked = float("-inf")
+        self._refused_before: dict[str, Refusal] = {}
+        self._absences = Absences(client, settings.timing, nodes)
+        self._placed: dict[str, str] = {}
+        """The node that each pod is for, also of those that are gone."""
         self._broken: ClusterError | None = None
 
     @classmethod
@@ -62,9 +76,15 @@ class Namespace:
     async def open(
         cls, client: Client, settings: Settings, name: str, nodes: dict[str, Node]
     ) -> AsyncIterator[Namespace]:
-        """Create the namespace and follow its pods; removal is the run's business, at its end."""
-        labels = settings.labels(**{"pod-security.kubernetes.io/enforce": "privileged"})
-        await client.create(NAMESPACES, {"metadata": {"name": name, "labels": labels}})
+        """Create the namespace, or take one that was prepared, and follow its pods.
+
+        Removal is the run's business, at its end.
+        """
+        if settings.namespace_prefix:
+            await claim(client, settings, name)
+        else:
+            labels = settings.labels(**{"pod-security.kubernetes.io/enforce": "privileged"})
+            await client.create(NAMESPACES, {"metadata": {"name": name, "labels": labels}})
         namespace = cls(client, settings, name, nodes)
         follower = asyncio.create_task(namespace._follow(), name=f"pods of {name}")
         try:
@@ -79,7 +99,7 @@ class Namespace:
         metadata = obj["metadata"]
         labels = {**self.settings.labels(), **(metadata.get("labels") or {})}
         labelled = {**obj, "metadata": {**metadata, "labels": labels}}
-        self._made.add(resource)
+        self.made.add(resource)
         try:
             return await self._create(resource, labelled)
         except Refused as error:
@@ -107,6 +127,7 @@ class Namespace:
 
     async def ready_pod(self, name: str, *, other_than: str = "", seconds: float | None = None) -> Pod:
         """Wait until a pod of that name is Ready (and is not the one with uid ``other_than``)."""
+        doing(f"waits for pod {name}")
         found = await self._until(
             lambda: is_ready(self._pods.get(name), other_than),
             seconds,
@@ -114,11 +135,13 @@ class Namespace:
             # That of a StatefulSet is called after it.
             workload=name.rpartition("-")[0],
             pods=lambda: [raw for raw in [self._pods.get(name)] if raw],
+            pod=name,
         )
         return await self.prove(found)
 
     async def ready_pods(self, labels: dict[str, str], count: int, *, seconds: float | None = None) -> list[Pod]:
         """Wait until exactly ``count`` pods with these labels exist and all are Ready."""
+        doing(f"waits for {count} pods")
         found = await self._until(
             lambda: self._all_ready(labels, count),
             seconds,
@@ -130,8 +153,10 @@ class Namespace:
 
     async def gone_pod(self, pod: Pod) -> bool:
         """Delete a pod and wait until nothing is left of it."""
+        doing(f"removes pod {pod.name} from {pod.node.name}")
         await self.client.delete(PODS, pod.name, self.name, uid=pod.uid)
-        return await self.seen(lambda: self._gone(pod) or None, self.settings.timing.table.pod_delete) is not None
+        patience = self.settings.timing.table.pod_delete
+        return await self.seen(lambda: self._gone(pod) or None, patience, pod=pod.name) is not None
 
     def _gone(self, pod: Pod) -> bool:
         raw = self._pods.get(pod.name)
@@ -145,6 +170,12 @@ class Namespace:
         """The pods with these labels as they were last seen."""
         return [raw for raw in self._pods.values() if labels.items() <= (raw["metadata"].get("labels") or {}).items()]
 
+    def running_on(self, node: Node) -> list[Pod]:
+        """The pods of a node that ran when they were last seen."""
+        found = [raw for raw in self._pods.values() if raw["spec"].get("nodeName") == node.name]
+        running = [raw for raw in found if (raw.get("status") or {}).get("phase") == "Running"]
+        return [handle(self.client, self.settings, raw, self.nodes) for raw in running]
+
     async def prove(self, raw: Object) -> Pod:
         """Make the pod's container say what it is; one of the other system does not get past this."""
         await self.open_to_traffic()
@@ -154,18 +185,24 @@ class Namespace:
         pod = handle(self.client, self.settings, raw, self.nodes)
         timing = self.settings.timing
         end = asyncio.get_running_loop().time() + timing.deadline(timing.table.exec_ready)
+        asked = 0
         while True:
+            asked += 1
             try:
                 result = await pod.run(system_version(pod.os), again=False)
                 break
             except ExecFailed as error:
                 if pod.os == "windows" and (answer := await _answers_as_linux(pod)):
                     return self._exposed(pod, answer)
-                if asyncio.get_running_loop().time() > end:
-                    raise ExecFailed(
-                        f"pod {pod.namespace}/{pod.name} on node {pod.node.name} does not answer exec: {error.message}",
-                        f"try 'kubectl exec -n {pod.namespace} {pod.name} -- {' '.join(system_version(pod.os))}'",
-                    ) from None
+                if asked >= LEAST_ATTEMPTS and asyncio.get_running_loop().time() > end:
+                    _, away = await pod.as_it_is()
+                    if not away:
+                        raise ExecFailed(
+                            f"pod {pod.namespace}/{pod.name} on node {pod.node.name} does not answer exec: "
+                            f"{error.message}",
+                            f"try 'kubectl exec -n {pod.namespace} {pod.name} -- {' '.join(system_version(pod.os))}'",
+                        ) from None
+                    asked, end = 0, asyncio.get_running_loop().time() + timing.deadline(timing.table.exec_ready)
             await timing.pause(timing.table.poll)
         answer = result.stdout.decode(errors="replace").strip()
         build = banner_build(answer) if pod.os == "windows" else answer
@@ -185,18 +222,23 @@ class Namespace:
     async def _follow(self) -> None:
         try:
             async for event in self.client.watch(PODS, self.name):
-                async with self._changed:
-                    name = event.object["metadata"]["name"]
-                    if event.type == "DELETED":
-                        self._pods.pop(name, None)
-                    else:
-                        self._pods[name] = event.object
-                        self._note(event.object)
-                    self._changed.notify_all()
+                name = event.object["metadata"]["name"]
+                if event.type == "DELETED":
+                    self._pods.pop(name, None)
+                else:
+                    # Half of an object says who wrote which field; of thousands of pods nobody keeps that.
+                    event.object["metadata"].pop("managedFields", None)
+                    self._pods[name] = event.object
+                    self._note(event.object)
+                self._wake(name, ANY)
         except ClusterError as error:
-            async with self._changed:
-                self._broken = error
-                self._changed.notify_all()
+            self._broken = error
+            self._wake(*self._waiting)
+
+    def _wake(self, *names: str) -> None:
+        for name in names:
+            for waiting in self._waiting.get(name, ()):
+                waiting.set()
 
     def _note(self, raw: Object) -> None:
         name, spec = raw["metadata"]["name"], raw["spec"]
@@ -205,6 +247,8 @@ class Namespace:
         if os is None or selector != os:
             self.misplaced[name] = f"spec.os is {os or 'missing'}, its selector says {selector or 'nothing'}"
         node = self.nodes.get(spec.get("nodeName") or "")
+        if meant := node or next((each for each in self.nodes.values() if pinned_to(spec, each)), None):
+            self._placed[name] = meant.name
         if node is not None and node.windows:
             self.windows_pods.add(raw["metadata"]["uid"])
             self.images.update(used_images(raw))
@@ -215,31 +259,80 @@ class Namespace:
             if self.policies is None:
                 self.policies = await open_to_traffic(self.client, self.settings, self.name)
 
-    async def seen(self, found: Callable[[], T | None], seconds: float, *, workload: str | None = None) -> T | None:
-        """Wait until a change of pods makes ``found`` answer, or ``seconds`` cluster seconds have passed: then None.
+    async def seen(
+        self,
+        found: Callable[[], T | None],
+        seconds: float,
+        *,
+        workload: str | None = None,
+        pod: str = ANY,
+        places: Callable[[], set[str]] = set,
+    ) -> T | None:
+        """Wait until a change of pods (of this name, if given) makes ``found`` answer, at most ``seconds``: then None.
 
-        Workloads whose pods somebody refuses (that of this name, if given) are not waited for.
+        Workloads whose pods somebody refuses (that of this name, if given) are not waited for, nor nodes (of these
+        ``places``) that went away.
         """
+        waiting = asyncio.Event()
+        self._waiting.setdefault(pod, set()).add(waiting)
+        try:
+            return await self._seen(found, seconds, workload, waiting, places)
+        finally:
+            self._waiting[pod].discard(waiting)
+
+    async def _seen(
+        self,
+        found: Callable[[], T | None],
+        seconds: float,
+        workload: str | None,
+        waiting: asyncio.Event,
+        places: Callable[[], set[str]],
+    ) -> T | None:
         timing, loop = self.settings.timing, asyncio.get_running_loop()
         end = loop.time() + timing.deadline(seconds)
+        silence = loop.time() + timing.deadline(timing.table.node_silent)
+        away: dict[str, str] = {}
         while True:
             look = loop.time() + timing.deadline(timing.table.refusal_look)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(min(end, look)), self._changed:
+                async with asyncio.timeout_at(min(end, look)):
                     while True:
                         if self._broken:
                             raise self._broken
                         if (result := found()) is not None:
                             return result
-                        await self._changed.wait()
+                        waiting.clear()
+                        await waiting.wait()
             if look >= end:
-                return None
+                # What a watch did not tell, a list may.
+                await self._look_again()
+                return found()
             await self._require_no_refusal(workload)
+            if loop.time() > silence:
+                # As with refusals, what is so at two looks stays so.
+                before, away = away, await self._absences.among(places())
+                if lost := {name: how for name, how in away.items() if name in before}:
+                    raise NodeAway(went_away(lost), next_step=BRING_BACK)
+
+    async def _look_again(self) -> None:
+        """Learn of every pod as it is now, whatever the watch has missed."""
+        listed, version = await self.client.list_versioned(PODS, self.name)
+        later = {name: raw for name, raw in self._pods.items() if _version(raw) > number_of(version)}
+        self._pods = {raw["metadata"]["name"]: raw for raw in listed} | later
+        for raw in listed:
+            self._note(raw)
+        self._wake(*self._waiting)
 
     async def _require_no_refusal(self, workload: str | None) -> None:
-        before, self._refused = self._refused, await refused_workloads(self.client, self.name, self._made)
+        timing, loop = self.settings.timing, asyncio.get_running_loop()
+        async with self._looking:
+            # One look is for everybody who waits here.
+            if loop.time() >= self._looked + timing.deadline(timing.table.refusal_look) * 0.9:
+                found = await refused_workloads(self.client, self.name, self.made)
+                self._refused_before, self._refused = self._refused, found
+                self._looked = loop.time()
         for what, refusal in self._refused.items():
-            if what in before and workload in (None, what.rpartition(" ")[2]):
+            if what in self._refused_before and workload in (None, what.rpartition(" ")[2]):
                 raise await refusal_of(self.client, self.name, what, refusal)
 
     async def _until(
@@ -250,11 +343,18 @@ class Namespace:
         *,
         workload: str,
         pods: Callable[[], list[Object]],
+        pod: str = ANY,
     ) -> T:
         table = self.settings.timing.table
         # Once the image is there, the pod has yet to start.
         patience = seconds or table.image_pull + table.windows_pod_start
-        result = await self.seen(found, patience, workload=workload)
+
+        def places() -> set[str]:
+            # Who says how long to wait knows what he waits for, such as a node that reboots.
+            names = [] if seconds else [raw["metadata"]["name"] for raw in pods()] or [pod]
+            return {self._placed[name] for name in names if name in self._placed}
+
+        result = await self.seen(found, patience, workload=workload, pod=pod, places=places)
         if result is not None:
             return result
         if words := await self.pulling(patience, pods()):
@@ -308,6 +408,10 @@ class Namespace:
             if texts:
                 return "; last warning: " + list(texts)[-1]
         return ""
+
+
+def _version(raw: Object) -> int:
+    return number_of(raw["metadata"].get("resourceVersion"))
 
 
 def is_ready(raw: Object | None, other_than: str = "") -> Object | None:

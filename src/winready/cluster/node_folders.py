@@ -7,26 +7,35 @@ stays.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from winready.cluster.cleanup import clean_up
+import msgspec
+
+from winready.cluster.absence import REMOVED
+from winready.cluster.cleanup import clean_up, objects_of
 from winready.cluster.client import Client
 from winready.cluster.commands import lines, list_folder, powershell, remove_folder
-from winready.cluster.errors import ApiError, ClusterError
+from winready.cluster.errors import ApiError, ClusterError, ExecFailed, Forbidden
 from winready.cluster.failures import CheckBlocked
 from winready.cluster.finishing import to_the_end
-from winready.cluster.inventory import Inventory, Node
+from winready.cluster.inventory import Inventory, Node, read_node, take_inventory
 from winready.cluster.namespaces import Namespace
 from winready.cluster.node_objects import find_objects, remove_object
 from winready.cluster.pods import Pod, host_path, host_process_spec, idle_container, pinned, pod_object, pod_spec
-from winready.cluster.resources import NAMESPACES, PODS
+from winready.cluster.prepared import KINDS, empty, objects_in
+from winready.cluster.resources import NAMESPACES, NODES, PODS
 from winready.cluster.settings import HOST_FOLDER, RUN_ID, RUN_LABEL, Settings
 
 MOUNT = "C:\\host"
 AT_ONCE = 20
 """Pods at a time: a large cluster is swept, not flooded."""
 FORBIDDEN = 403
+LOOK_SECONDS = 5.0
+SILENT_SECONDS = 120.0
+"""Until the cluster says of any node that it went down; wall seconds, as the others."""
+REBOOT_SHARE = 1.5
+"""How long a node that is away is waited for, by the patience with everything else."""
 
 
 @dataclass
@@ -39,6 +48,38 @@ class Swept:
     """What is still there, and nodes that nobody could look at."""
 
 
+async def sweep(
+    client: Client,
+    settings: Settings,
+    *,
+    run_id: str | None,
+    patience: float,
+    dry_run: bool,
+    objects_only: bool,
+    prepared: Sequence[str] = (),
+) -> Swept:
+    """Remove whatever a run left (``None``: any run that is over): objects first, then what is on Windows nodes.
+
+    ``prepared``: the namespaces of such runs that were made by somebody else, and stay.
+    """
+    swept = Swept()
+    if prepared and dry_run:
+        swept.removed = await objects_in(client, prepared, run_id)
+    elif prepared:
+        kinds = dict.fromkeys(prepared, KINDS)
+        swept.left = await empty(client, kinds, run_id=run_id, patience=patience, pause=0.3)
+    elif dry_run:
+        swept.removed = await objects_of(client, run_id)
+    else:
+        swept.left = await clean_up(client, run_id=run_id, patience=patience, pause=0.3)
+    if not objects_only and not any(item.startswith("unknown") for item in swept.left):
+        inventory = await take_inventory(client)
+        on_disk = await sweep_nodes(client, settings, inventory, run_id=run_id, patience=patience, dry_run=dry_run)
+        swept.removed += on_disk.removed
+        swept.left += on_disk.left
+    return swept
+
+
 async def sweep_nodes(
     client: Client, settings: Settings, inventory: Inventory, *, run_id: str | None, patience: float, dry_run: bool
 ) -> Swept:
@@ -48,11 +89,13 @@ async def sweep_nodes(
     """
     swept = Swept()
     nodes = [node for node in inventory.nodes if node.windows]
-    swept.left += [f"unknown on node {node.name}: {node.unusable}" for node in nodes if node.unusable]
-    usable = [node for node in nodes if not node.unusable]
+    # A killed run may have rebooted a node; that passes.
+    usable = [node for node in nodes if not node.unusable or (node.away and not dry_run)]
+    swept.left += [f"unknown on node {node.name}: {node.unusable}" for node in nodes if node not in usable]
     if not usable:
         return swept
-    name = f"winready-{settings.run_id}-sweep"
+    prepared = bool(settings.namespace_prefix)
+    name = settings.namespace("host" if prepared else "sweep")
     try:
         async with Namespace.open(client, settings, name, {node.name: node for node in nodes}) as namespace:
             sweep = _Sweep(namespace, inventory, run_id, patience, dry_run, swept)
@@ -63,7 +106,13 @@ async def sweep_nodes(
         names = ", ".join(node.name for node in usable)
         swept.left.append(f"unknown on nodes {names}: {_trouble(error)}")
     finally:
-        swept.left += await to_the_end(clean_up(client, run_id=settings.run_id, patience=patience, pause=0.3))
+        own = settings.run_id
+        going = (
+            empty(client, {name: (PODS,)}, run_id=own, patience=patience, pause=0.3)
+            if prepared
+            else clean_up(client, run_id=own, patience=patience, pause=0.3)
+        )
+        swept.left += await to_the_end(going)
     return swept
 
 
@@ -80,12 +129,50 @@ class _Sweep:
     async def node(self, node: Node, name: str) -> None:
         """Look at one node; what goes wrong there is said, and concerns no other."""
         async with self.gate:
-            try:
-                await self._with_pod(node, name, self._clear)
-            except CheckBlocked as blocked:
-                self.swept.left.append(f"unknown on node {node.name}: {blocked.reason}")
-            except ClusterError as error:
-                self.swept.left.append(f"unknown on node {node.name}: {_trouble(error)}")
+            trouble = await self._try(node, name)
+            if trouble and not self.dry_run and await self._fell(node, trouble):
+                trouble = await self._try(node, f"{name}-again")
+            if isinstance(trouble, CheckBlocked):
+                self.swept.left.append(f"unknown on node {node.name}: {trouble.reason}")
+            elif trouble:
+                self.swept.left.append(f"unknown on node {node.name}: {_trouble(trouble)}")
+
+    async def _try(self, node: Node, name: str) -> CheckBlocked | ClusterError | None:
+        """Look at a node as soon as it is there; what went wrong."""
+        try:
+            await self._until_back(node)
+            await self._with_pod(node, name, self._clear)
+        except (CheckBlocked, ClusterError) as trouble:
+            return trouble
+        return None
+
+    async def _until_back(self, node: Node) -> None:
+        """Wait for a node that is away, as long as it may take Windows to start again."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + REBOOT_SHARE * self.patience
+        while True:
+            seen = await self._seen(node)
+            if not seen.unusable:
+                return
+            if not seen.away or self.dry_run or loop.time() > end:
+                raise CheckBlocked(seen.unusable)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _fell(self, node: Node, trouble: CheckBlocked | ClusterError) -> bool:
+        """Whether a node went down meanwhile: one whose pods answer no more is silent long before it is said to be."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (min(SILENT_SECONDS, self.patience) if isinstance(trouble, ExecFailed) else 0.0)
+        while True:
+            seen = await self._seen(node)
+            if seen.away or seen.boot_id != node.boot_id:
+                return not node.away
+            if loop.time() >= end:
+                return False
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _seen(self, node: Node) -> Node:
+        raw = await self.namespace.client.find(NODES, node.name)
+        return read_node(raw) if raw else msgspec.structs.replace(node, unusable=REMOVED)
 
     async def _with_pod(self, node: Node, name: str, work: Callable[[Pod, str], Awaitable[None]]) -> None:
         """A pod that sees the folder: on the host itself, or, where there is no such thing, as a volume."""
@@ -148,7 +235,11 @@ async def _going_on(client: Client, runs: Collection[str]) -> set[str]:
     """Those of the runs that still have a namespace which is to stay: they may need their folders."""
     if not runs:
         return set()
-    found = await client.list(NAMESPACES, labels=RUN_LABEL)
+    try:
+        found = await client.list(NAMESPACES, labels=RUN_LABEL)
+    except Forbidden:
+        # Beside prepared namespaces only one run is looked for, and it has lost what it had there.
+        return set()
     staying = {item["metadata"]["labels"][RUN_LABEL] for item in found if not item["metadata"].get("deletionTimestamp")}
     return staying & set(runs)
 

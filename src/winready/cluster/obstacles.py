@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from winready.cluster.client import Client, Object
-from winready.cluster.errors import AlreadyExists, ApiError, ClusterError, Conflict, Forbidden, Refused
+from winready.cluster.errors import AlreadyExists, ApiError, ClusterError, Conflict, Forbidden, NotFound, Refused
 from winready.cluster.failures import CheckBlocked
 from winready.cluster.refusals import OURS, Refusal, read_refusal
 from winready.cluster.resources import (
@@ -97,7 +97,7 @@ async def open_to_traffic(client: Client, settings: Settings, namespace: str) ->
     """
     try:
         policies = await client.list(NETWORK_POLICIES, namespace)
-    except ApiError:
+    except (Forbidden, NotFound):
         # Who may not look cannot tell; a cluster without such policies must not suffer from it.
         return ""
     names = [item["metadata"]["name"] for item in policies]
@@ -121,11 +121,15 @@ async def open_to_traffic(client: Client, settings: Settings, namespace: str) ->
     return strangers
 
 
-async def isolated(client: Client, namespaces: Collection[str]) -> str:
-    """Policies of others in these namespaces that none of ours answers, for people; empty when there are none."""
+async def isolated(client: Client, namespaces: Collection[str], *, everywhere: bool = True) -> str:
+    """Policies of others in these namespaces that none of ours answers, for people; empty when there are none.
+
+    ``everywhere``: one question for all namespaces of the cluster, which takes the right to ask it.
+    """
+    places = [None] if everywhere else sorted(namespaces)
     try:
-        policies = [item["metadata"] for item in await client.list(NETWORK_POLICIES)]
-    except ApiError:
+        policies = [item["metadata"] for place in places for item in await client.list(NETWORK_POLICIES, place)]
+    except (Forbidden, NotFound):
         return ""
     answered = {each["namespace"] for each in policies if each["name"] == ALLOW}
     # What a check puts into a namespace of its own is what it is about.

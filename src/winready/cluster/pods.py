@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
 
+from winready.cluster.activity import doing
 from winready.cluster.client import Client, Object
-from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os
-from winready.cluster.errors import ClusterError, ExecFailed, NotStarted
+from winready.cluster.commands import NETEXEC_HTTP, NETEXEC_UDP, Os, system_version
+from winready.cluster.errors import ExecFailed, NotStarted
 from winready.cluster.evidence import PodFact
 from winready.cluster.execution import Execution
-from winready.cluster.inventory import Node
-from winready.cluster.resources import PODS
+from winready.cluster.inventory import Node, read_node
+from winready.cluster.resources import NODES, PODS
 from winready.cluster.settings import AGNHOST, PAUSE, Settings
+from winready.cluster.timing import now
 
+T = TypeVar("T")
 CONTAINER = "main"
+HOSTNAME = "kubernetes.io/hostname"
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 RETRIES = 3
-"""How often a command is tried again whose stream broke: Windows is known to lose the end of one now and then."""
+"""How often a command is tried again that did not say what came of it."""
+BREAKS = 8
+"""How often one is tried again whose stream broke: Windows is known to lose the end of one, networks lose the rest."""
+REFUSALS = 3
+"""How often one is tried again that was not started, before we look whether its container and its node are well."""
+LONGEST_PAUSE = 5.0
+"""Cluster seconds between two tries."""
+AWAY_SECONDS = 10.0
+"""Wall seconds: an API server that takes longer to say a word was away, and nobody could start a command meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,8 @@ class Pod:
     """Why this is not a container of the system that it should be; empty when it is."""
     on_host: bool = False
     """Whether it runs on the node itself (HostProcess), and so answers for the node."""
+    restarts: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+    """How often each of its containers had been started again when the pod was found, as after a reboot."""
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8), repr=False, compare=False)
 
     @property
@@ -82,30 +97,58 @@ class Pod:
         start = functools.partial(
             self.client.exec, self.namespace, self.name, container, command, deadline=limit, beside=beside
         )
+        breaks = refusals = tried = 0
         async with nullcontext() if beside else self._gate:
-            for _ in range(RETRIES):
+            doing(f"{command[0]} in {self.name} on {self.node.name}")
+            end = now() + self.client.patience
+            while True:
                 try:
-                    return await start()
+                    return replace(await start(), again=tried)
+                except NotStarted as failure:
+                    refusals += 1
+                    if refusals > REFUSALS and await self._require_hope(container, failure, late=now() > end):
+                        breaks, refusals, end = 0, 0, now() + self.client.patience
                 except ExecFailed as failure:
-                    if not again and not isinstance(failure, NotStarted):
+                    breaks += 1
+                    if not again:
                         raise
-                    await timing.pause(timing.table.poll)
-            try:
-                return await start()
-            except NotStarted as failure:
-                if ended := await self._ended(container):
-                    raise NotStarted(*ended) from failure
-                raise
+                    if breaks > BREAKS and await self._require_hope(container, failure, late=True):
+                        breaks, refusals = 0, 0
+                tried += 1
+                await timing.pause(min(timing.table.poll * 2 ** min(tried - 1, 3), LONGEST_PAUSE))
 
-    async def _ended(self, container: str) -> tuple[str, str] | None:
+    async def ask(self) -> Execution:
+        """Have it say what it is, once; raises `ExecFailed` where nobody answers."""
+        limit = self.settings.timing.answer(self.settings.timing.table.exec_answer)
+        return await self.client.exec(self.namespace, self.name, CONTAINER, system_version(self.os), deadline=limit)
+
+    async def _require_hope(self, container: str, failure: ExecFailed, *, late: bool) -> bool:
+        """Raise why a command is not tried once more; whether the API server was away, so that all begins anew."""
+        raw, away = await self.as_it_is()
+        if away:
+            return True
+        node = await self.client.find(NODES, self.node.name)
+        if isinstance(failure, NotStarted) and (ended := self._ended(raw, container)):
+            raise NotStarted(*ended) from failure
+        if late or raw is None or node is None or read_node(node).unusable:
+            raise failure
+        return False
+
+    async def as_it_is(self) -> tuple[Object | None, bool]:
+        """The pod as the API server has it now, and whether that had to be waited for.
+
+        What keeps us from the API server is no failure of the pod's: raises it when it does not pass.
+        """
+        start = now()
+        raw = await self.client.find(PODS, self.name, self.namespace)
+        return raw, now() - start > AWAY_SECONDS
+
+    def _ended(self, raw: Object | None, container: str) -> tuple[str, str] | None:
         """That a container does not run, or had to be started again, in words and with what to do; else None."""
-        try:
-            raw = await self.client.find(PODS, self.name, self.namespace)
-        except ClusterError:
-            return None
         statuses = ((raw or {}).get("status") or {}).get("containerStatuses") or []
         status: Object = next((item for item in statuses if item["name"] == container), {})
-        state, restarts = status.get("state") or {}, status.get("restartCount") or 0
+        state = status.get("state") or {}
+        restarts = (status.get("restartCount") or 0) - self.restarts.get(container, 0)
         if not status or ("running" in state and not restarts):
             return None
         last = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
@@ -132,6 +175,18 @@ class Pod:
             image_id=self.image_id,
             addresses=list(self.addresses),
         )
+
+
+async def from_the_start(attempt: Callable[[], Awaitable[T]]) -> T:
+    """What may not be run twice is done anew, with everything around it, when its stream broke halfway."""
+    for _ in range(BREAKS):
+        try:
+            return await attempt()
+        except NotStarted:
+            raise
+        except ExecFailed:
+            continue
+    return await attempt()
 
 
 def netexec_container(settings: Settings, *, name: str = CONTAINER, http: int = NETEXEC_HTTP) -> Object:
@@ -201,9 +256,13 @@ def pod_spec(os: Os, containers: list[Object], settings: Settings, nodes: list[N
 
 def pinned(spec: Object, node: Node) -> Object:
     """The same specification, for one node; through the scheduler, so that its rules stay in force."""
-    hostname = node.labels.get("kubernetes.io/hostname", node.name)
-    selector = {**spec["nodeSelector"], "kubernetes.io/hostname": hostname}
+    selector = {**spec["nodeSelector"], HOSTNAME: node.labels.get(HOSTNAME, node.name)}
     return {**spec, "nodeSelector": selector, "tolerations": [*spec["tolerations"]]}
+
+
+def pinned_to(spec: Object, node: Node) -> bool:
+    """Whether a specification is for this node alone."""
+    return (spec.get("nodeSelector") or {}).get(HOSTNAME) == node.labels.get(HOSTNAME, node.name)
 
 
 def tolerations(settings: Settings, nodes: list[Node]) -> list[Object]:
@@ -240,6 +299,7 @@ def handle(client: Client, settings: Settings, raw: Object, nodes: dict[str, Nod
         addresses=tuple(item["ip"] for item in status.get("podIPs") or []),
         image=statuses[0].get("image") or "",
         image_id=statuses[0].get("imageID") or "",
+        restarts={item["name"]: item.get("restartCount") or 0 for item in statuses if "name" in item},
         on_host=bool(
             ((raw["spec"].get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess", False)
         ),

@@ -14,8 +14,9 @@ from winready.cluster.errors import ClusterError
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.keeping import keep_connection
 from winready.cluster.pods import Pod
-from winready.cluster.questions import LEAST_ATTEMPTS, Questions, Try, describe
+from winready.cluster.questions import Questions, Try, describe
 from winready.cluster.reaching import Goal, Reaching
+from winready.cluster.timing import LEAST_ATTEMPTS
 
 __all__ = ["LEAST_ATTEMPTS", "Prober", "Try", "describe", "every"]
 

@@ -10,10 +10,7 @@ from winready.cluster.errors import ExecFailed
 from winready.cluster.evidence import Evidence, Probe, bounded
 from winready.cluster.execution import Execution
 from winready.cluster.pods import RETRIES, Pod
-from winready.cluster.timing import Timing, now
-
-LEAST_ATTEMPTS = 6
-"""A window that a slow way to the cluster used up is not a reason to judge by a single attempt."""
+from winready.cluster.timing import LEAST_ATTEMPTS, Timing, now
 
 
 @dataclass
@@ -85,6 +82,7 @@ class Questions:
                 observed=bounded(result.seen),
                 exit_code=result.execution.exit_code if result.execution else None,
                 attempts=attempts,
+                again=result.execution.again if result.execution else 0,
                 at_s=round(start - self.began, 3),
                 seconds=round(end - start, 3),
             )

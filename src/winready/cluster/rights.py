@@ -1,111 +1,161 @@
-"""The rights that a run needs, no more: as a role to grant, and as a list to ask for beforehand."""
+"""Rights on a cluster, one by one: as roles to grant, and as questions to ask before anything is created."""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
-from winready.cluster.client import Client
+from winready.cluster.client import Client, Object
 from winready.cluster.directory import ActiveDirectory
 from winready.cluster.resources import ACCESS_REVIEWS
+from winready.cluster.settings import prepared_namespace
 
 RBAC = "rbac.authorization.k8s.io"
-READ = ["get", "list", "watch"]
-WRITE = [*READ, "create", "delete", "patch"]
-RULES: list[dict[str, list[str]]] = [
-    {"apiGroups": [""], "resources": ["nodes"], "verbs": READ},
-    {"apiGroups": [""], "resources": ["nodes/proxy", "nodes/configz", "nodes/stats"], "verbs": ["get"]},
-    {"apiGroups": [""], "resources": ["namespaces"], "verbs": WRITE},
-    {"apiGroups": [""], "resources": ["pods", "services", "configmaps"], "verbs": WRITE},
-    # A run writes secrets of its own and reads nobody's.
-    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "patch", "delete"]},
-    {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"]},
-    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
-    {"apiGroups": [""], "resources": ["events"], "verbs": READ},
-    {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": WRITE},
-    {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": READ},
-    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices", "endpointslices/restricted"], "verbs": WRITE},
-    # Those of others in a run's namespaces are looked for and answered; some requirements are about policies.
-    {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": WRITE},
-    {"apiGroups": [""], "resources": ["limitranges"], "verbs": READ},
-    {"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "verbs": READ},
-    {"apiGroups": [RBAC], "resources": ["clusterroles", "clusterrolebindings"], "verbs": READ},
-]
-CLEANUP_RULES: list[dict[str, list[str]]] = [
-    {"apiGroups": [""], "resources": ["nodes"], "verbs": READ},
-    {"apiGroups": [""], "resources": ["namespaces"], "verbs": [*READ, "create", "delete"]},
-    # A pod on each Windows node looks for folders of runs and removes them.
-    {"apiGroups": [""], "resources": ["pods"], "verbs": [*READ, "create"]},
-    {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"]},
-    {"apiGroups": [""], "resources": ["events"], "verbs": READ},
-    {"apiGroups": [RBAC], "resources": ["clusterroles", "clusterrolebindings"], "verbs": READ},
-]
-"""What ``winready cleanup`` needs; the rights of a run include it."""
-NEEDED = (
-    ("", "nodes", "", "list"),
-    ("", "namespaces", "", "create"),
-    ("", "namespaces", "", "delete"),
-    ("", "pods", "", "create"),
-    ("", "pods", "", "watch"),
-    ("", "pods", "exec", "create"),
-    ("", "services", "", "create"),
-    ("", "configmaps", "", "create"),
-    ("", "secrets", "", "create"),
-    ("apps", "deployments", "", "create"),
-    ("apps", "statefulsets", "", "create"),
-    ("discovery.k8s.io", "endpointslices", "", "create"),
-)
-"""What no run can do without; asked for before anything is created."""
+EVERYWHERE = ""
+OWN = "@"
+"""How the place of a right begins that is about a namespace of the run; the rest says which one."""
+ASKED_AT_ONCE = 16
+PREPARED = "winready.io/prepared"
+"""The label of namespaces that an administrator prepared; its value is their prefix."""
+POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
 
-def directory_rules(directory: ActiveDirectory) -> list[dict[str, list[str]]]:
-    """What a run needs besides to let pods of its own log on to a domain: nobody may grant what he does not have."""
-    rules: list[dict[str, list[str]]] = [
-        {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["create"]},
-        {"apiGroups": ["authorization.k8s.io"], "resources": ["localsubjectaccessreviews"], "verbs": ["create"]},
-        {"apiGroups": [RBAC], "resources": ["rolebindings"], "verbs": ["create"]},
+class Right(NamedTuple):
+    """One verb on one kind of object."""
+
+    verb: str
+    resource: str
+    """With its subresource: ``pods/exec``."""
+    group: str = ""
+    place: str = EVERYWHERE
+    """A namespace, or the whole cluster."""
+    name: str = ""
+    """Of the only object that it is about."""
+
+    def __str__(self) -> str:
+        """As people read it."""
+        words = f"{self.verb} {self.resource}"
+        words += f" {self.name}" if self.name else ""
+        words += f" ({self.group})" if self.group else ""
+        return f"{words} in namespace {self.place}" if self.place else words
+
+    def at(self, prefix: str) -> Right:
+        """The same where a run has its namespaces: anywhere, or in those with a prefix that were prepared."""
+        if not prefix:
+            # Nobody knows the names beforehand.
+            return self._replace(place=EVERYWHERE)
+        if self.place.startswith(OWN):
+            return self._replace(place=prepared_namespace(prefix, self.place.removeprefix(OWN)))
+        return self
+
+
+def read_rights(text: str, place: str = EVERYWHERE) -> list[Right]:
+    """``get list nodes; create deployments.apps``: verbs, then what they are about; ``=NAME`` if only one object."""
+    found = []
+    for part in text.split(";"):
+        *verbs, what = part.split()
+        kind, _, name = what.partition("=")
+        # The group is that of the resource, whichever part of it is meant: endpointslices/restricted.discovery.k8s.io
+        resource, _, group = kind.partition(".")
+        found += [Right(verb, resource, group, place, name) for verb in verbs]
+    return found
+
+
+def rules(rights: Iterable[Right]) -> list[dict[str, list[str]]]:
+    """The rules of a role that grants these, whatever their place."""
+    verbs: dict[tuple[str, str, str], list[str]] = {}
+    for right in rights:
+        known = verbs.setdefault((right.group, right.resource, right.name), [])
+        if right.verb not in known:
+            known.append(right.verb)
+    together: dict[tuple[str, str, tuple[str, ...], bool], list[str]] = {}
+    for (group, resource, name), known in verbs.items():
+        together.setdefault((group, resource, tuple(sorted(known)), bool(name)), []).append(name)
+    return [
+        {
+            "apiGroups": [group],
+            "resources": [resource],
+            **({"resourceNames": names} if named else {}),
+            "verbs": list(each),
+        }
+        for (group, resource, each, named), names in together.items()
     ]
+
+
+CLEANUP = read_rights(
+    "get list nodes; list create delete namespaces; get namespaces=kube-system; create get list watch delete pods"
+    "; create get pods/exec; list events; list limitranges; create list networkpolicies.networking.k8s.io"
+)
+"""What ``winready cleanup`` needs: a pod on each Windows node looks for folders of runs and removes them."""
+
+
+def directory_rights(directory: ActiveDirectory, place: str) -> list[Right]:
+    """What a run needs besides to let pods of its own log on to a domain: nobody may grant what he does not have."""
+    found = read_rights("create serviceaccounts; create localsubjectaccessreviews.authorization.k8s.io", place)
+    found += read_rights(f"create rolebindings.{RBAC}", place)
     if directory.cluster_role:
-        named = {"resources": ["clusterroles"], "resourceNames": [directory.cluster_role], "verbs": ["bind"]}
-        return [*rules, {"apiGroups": [RBAC], **named}]
-    specs = {"resources": ["gmsacredentialspecs"], "resourceNames": directory.credential_specs, "verbs": ["use"]}
-    role = {"apiGroups": [RBAC], "resources": ["roles"], "verbs": ["create"]}
-    return [*rules, role, {"apiGroups": ["windows.k8s.io"], **specs}]
+        found.append(Right("bind", "clusterroles", RBAC, place, directory.cluster_role))
+    else:
+        found += read_rights(f"create roles.{RBAC}", place)
+        found += [Right("use", "gmsacredentialspecs", "windows.k8s.io", place, n) for n in directory.credential_specs]
+    return [
+        *found,
+        *(Right("get", "gmsacredentialspecs", "windows.k8s.io", EVERYWHERE, n) for n in directory.credential_specs),
+    ]
 
 
-def manifest(
-    name: str, namespace: str, user: str | None, purpose: str = "run", directory: ActiveDirectory | None = None
-) -> list[dict[str, Any]]:
-    """A cluster role with the least rights for a run, or for cleaning up after runs, and its binding."""
-    rules = CLEANUP_RULES if purpose == "cleanup" else RULES
-    if directory is not None:
-        rules = [*rules, *directory_rules(directory)]
-    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+def manifest(name: str, namespace: str, user: str | None, rights: Iterable[Right]) -> list[Object]:
+    """An account, unless the rights are for a user, and for each place a role with its rights and a binding."""
     subject: dict[str, str] = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    found: list[Object] = []
     if user:
         subject = {"kind": "User", "name": user, "apiGroup": RBAC}
-    binding = {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-        "subjects": [subject],
-    }
-    if user:
-        return [role, binding]
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
-    return [space, account, role, binding]
+    else:
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+        found = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, account]
+    places: dict[str, list[Right]] = {}
+    for right in rights:
+        places.setdefault(right.place, []).append(right)
+    for place in sorted(places):
+        found += granted(name, place, rules(places[place]), subject)
+    return found
 
 
-async def missing_rights(client: Client) -> list[str]:
-    """The rights of `NEEDED` that the cluster does not grant us."""
-    missing = []
-    for group, resource, subresource, verb in NEEDED:
-        attributes = {"group": group, "resource": resource, "verb": verb}
-        if subresource:
-            attributes["subresource"] = subresource
-        review = await client.create(ACCESS_REVIEWS, {"spec": {"resourceAttributes": attributes}})
-        if not (review.get("status") or {}).get("allowed"):
-            name = f"{resource}/{subresource}" if subresource else resource
-            missing.append(f"{verb} {name}" + (f" ({group})" if group else ""))
-    return missing
+def granted(name: str, place: str, allowed: list[dict[str, list[str]]], subject: dict[str, str]) -> list[Object]:
+    """A role in a namespace or for the whole cluster, and its binding."""
+    kind = "Role" if place else "ClusterRole"
+    metadata: Object = {"name": name, **({"namespace": place} if place else {})}
+    version = f"{RBAC}/v1"
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": metadata, "rules": allowed},
+        {
+            "apiVersion": version,
+            "kind": f"{kind}Binding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+            "subjects": [subject],
+        },
+    ]
+
+
+async def denied(client: Client, rights: Iterable[Right]) -> list[Right]:
+    """Those of the rights that the cluster does not grant us."""
+    gate = asyncio.Semaphore(ASKED_AT_ONCE)
+
+    async def lacks(right: Right) -> bool:
+        async with gate:
+            review = await client.create(ACCESS_REVIEWS, {"spec": {"resourceAttributes": dict(_attributes(right))}})
+        return not (review.get("status") or {}).get("allowed")
+
+    asked = list(dict.fromkeys(rights))
+    answers = await asyncio.gather(*(lacks(right) for right in asked))
+    return [right for right, lacking in zip(asked, answers, strict=True) if lacking]
+
+
+def _attributes(right: Right) -> Iterator[tuple[str, Any]]:
+    resource, _, subresource = right.resource.partition("/")
+    yield from {"group": right.group, "resource": resource, "verb": right.verb}.items()
+    for key, value in (("subresource", subresource), ("namespace", right.place), ("name", right.name)):
+        if value:
+            yield key, value

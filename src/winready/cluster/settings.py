@@ -18,6 +18,7 @@ AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 PAUSE = "registry.k8s.io/pause:3.10.2"
 EXTERNAL_NAMES = ("registry.k8s.io", "www.microsoft.com", "github.com")
 _TOLERATION = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?(?::(?P<effect>\w+))?")
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -35,6 +36,10 @@ class Settings:
     external_names: tuple[str, ...] = EXTERNAL_NAMES
     active_directory: ActiveDirectory | None = None
     """The domain that pods can log on to, if the operator named one."""
+    takes_over: str = ""
+    """The id of a run that ended early, if this one goes on in its place: what it left is nobody's service."""
+    namespace_prefix: str = ""
+    """How the names of namespaces begin that an administrator prepared; empty when the run makes its own."""
 
     def image(self, reference: str) -> str:
         """An image, from the operator's own registry where one is given."""
@@ -42,9 +47,27 @@ class Settings:
             return reference
         return f"{self.image_registry.rstrip('/')}/{reference.partition('/')[2]}"
 
+    def namespace(self, suffix: str) -> str:
+        """The name of a namespace of the run."""
+        return prepared_namespace(self.namespace_prefix or f"winready-{self.run_id}", suffix)
+
     def labels(self, **more: str) -> dict[str, str]:
         """The labels of everything that the run creates."""
         return {RUN_LABEL: self.run_id, "app.kubernetes.io/managed-by": "winready", **more}
+
+
+def prepared_namespace(prefix: str, suffix: str) -> str:
+    """The name of a namespace that was prepared for runs."""
+    return f"{prefix}-{suffix}"
+
+
+def parse_namespace_prefix(text: str) -> str:
+    """Read ``--namespace-prefix``; names of namespaces have at most 63 characters, and ours add a few."""
+    if text and not _PREFIX.fullmatch(text):
+        raise ValueError(
+            f"{text!r} cannot begin the name of a namespace; write lower-case letters, digits and dashes, at most 50"
+        )
+    return text
 
 
 def parse_toleration(text: str) -> dict[str, Any]:

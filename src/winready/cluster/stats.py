@@ -36,7 +36,7 @@ class Usage:
 async def usages(pod: Pod, containers: Sequence[str]) -> dict[str, Usage]:
     """Read the meters of some containers of a pod at one moment; blocked when its kubelet does not show them."""
     try:
-        summary = await pod.client.node_proxy(pod.node.name, "stats/summary")
+        summary = await pod.client.node_proxy(pod.node.name, "stats/summary", key="pods")
     except ApiError as error:
         raise CheckBlocked(
             f"the kubelet of node {pod.node.name} does not answer when asked for statistics: {error.message}",
@@ -53,8 +53,14 @@ def _usage(found: Object, pod: Pod, read: float) -> Usage:
             f"the kubelet of node {pod.node.name} shows no statistics of pod {pod.name}",
             next_step=f"'kubectl get --raw /api/v1/nodes/{pod.node.name}/proxy/stats/summary' should list it",
         )
-    stamped = datetime.fromisoformat(cpu["time"].replace("Z", "+00:00")).timestamp()
-    return Usage(int(cpu["usageCoreNanoSeconds"]) / 1e9, int(memory["usageBytes"]), stamped, read)
+    try:
+        stamped = datetime.fromisoformat(cpu["time"].replace("Z", "+00:00")).timestamp()
+        return Usage(int(cpu["usageCoreNanoSeconds"]) / 1e9, int(memory["usageBytes"]), stamped, read)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise CheckBlocked(
+            f"the kubelet of node {pod.node.name} shows statistics of pod {pod.name} that are no numbers",
+            next_step=f"'kubectl get --raw /api/v1/nodes/{pod.node.name}/proxy/stats/summary' shows them",
+        ) from None
 
 
 def _container(summary: Object, pod: Pod, container: str) -> Object:

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from winready.cluster.client import Client, Object
+from winready.cluster.client import Client, Object, is_discovery
 from winready.cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from winready.cluster.resources import NAMESPACES, NODES, PODS, Resource
 from winready.cluster.settings import RUN_LABEL, Settings
@@ -58,7 +58,7 @@ async def served_version(client: Client) -> str | None:
     """The newest version of the policy API that discovery shows; None where there is none."""
     for version in VERSIONS:
         try:
-            answer = await client.transport.call("GET", f"/apis/{GROUP}/{version}")
+            answer = await client.transport.call("GET", f"/apis/{GROUP}/{version}", expected=is_discovery)
         except NotFound:
             continue
         if any(item.get("name") == "mutatingadmissionpolicies" for item in answer.body.get("resources") or []):

@@ -12,6 +12,12 @@ import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, fields
 
+from winready.cluster.activity import doing
+
+LEAST_ATTEMPTS = 6
+"""A window that a slow way to the cluster used up is not a reason to judge by a single attempt."""
+LONG_PAUSE = 5.0
+"""Cluster seconds of a pause that whoever watches is told of."""
 SHORTEST_DEADLINE = 4.0
 """Wall seconds. A scaled deadline below this would measure the machine winready runs on, not the cluster."""
 SHORTEST_ANSWER = 20.0
@@ -116,15 +122,19 @@ class Timing:
 
     async def pause(self, cluster_seconds: float) -> None:
         """Let cluster time pass."""
+        if cluster_seconds >= LONG_PAUSE:
+            doing(f"looks again in {cluster_seconds:g} s")
         await asyncio.sleep(self.wall(cluster_seconds))
 
     async def attempts(self, window: float, *, every: float | None = None) -> AsyncIterator[int]:
         """Count attempts, one per poll interval (or ``every``), until ``window`` cluster seconds have passed."""
+        every = every or self.table.poll
         end = asyncio.get_running_loop().time() + self.deadline(window)
+        least = min(LEAST_ATTEMPTS, round(window / every))
         attempt = 1
         yield attempt
-        while asyncio.get_running_loop().time() < end:
-            await self.pause(every or self.table.poll)
+        while attempt < least or asyncio.get_running_loop().time() < end:
+            await self.pause(every)
             attempt += 1
             yield attempt
 

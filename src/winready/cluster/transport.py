@@ -1,7 +1,7 @@
 """HTTP to the API server: one session, a deadline on every call, retries that wait as the server asks.
 
-A cluster under load answers 429 and 5xx and drops connections; none of that is a finding about
-Windows, so it is retried here, in one place, until the caller's deadline.
+A cluster under load answers 429 and 5xx and drops connections; load balancers answer in its place, with pages or with
+nothing. None of that is a finding about Windows, so it is retried here, in one place, until the caller's deadline.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
 import random
+import re
+import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,13 +27,43 @@ from yarl import URL
 
 from winready import __version__
 from winready.cluster.credentials import Credentials
-from winready.cluster.errors import ApiError, ConnectionFailed, DeadlineExceeded, ServerTrouble, api_error
+from winready.cluster.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    ConnectionFailed,
+    DeadlineExceeded,
+    ServerTrouble,
+    api_error,
+)
 from winready.cluster.kubeconfig import Target
 
 CALL_SECONDS = 30.0
+"""How long a server is asked that has never answered."""
+OUTAGE_SECONDS = 180.0
+"""How long a run asks a server that it knows: as long as one takes to be replaced, or to get through a storm."""
+REFUSED_SECONDS = 30.0
+"""How long credentials that were good before are tried again: whoever checks them may be away for a moment."""
 ATTEMPT_SECONDS = 15.0
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 10.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
+LONGEST_ASKED = 60.0
+"""The longest pause that a server may ask for."""
+CONTENDED = 8
+"""How often a write is tried again that met another one."""
+FIRST_HANDSHAKES = 5
+"""How often TLS is tried with a server that never answered: it may be none that speaks it."""
+FIRST_REFUSALS = 5
+"""How often a port is tried that nobody listens on and nobody ever did: some two seconds. In a pod it may be its own
+network that is not there yet; then a server is waited for as any other."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Pages of load balancers may be in any encoding."""
+PRECONDITION = "Precondition failed"
+"""How the API server says that an object is not the one that was meant."""
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
+_OBJECT = re.compile(r" ?(?:\b\w{1,20}:)?<[^<>]* object at 0x[0-9a-f]+>")
+Expected = Callable[[Any], bool]
+"""Whether a document can be the answer to what was asked."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +84,12 @@ class Transport:
         self.credentials = Credentials(target)
         self._proxy = _proxy_options(target.proxy_url or ("" if connector else _environment_proxy(target.server)))
         self._session: aiohttp.ClientSession | None = None
+        self.patience = CALL_SECONDS
+        """Wall seconds after which a call is given up, unless it says otherwise."""
+        self._heard = False
+        """Whether anybody has ever answered."""
+        self._accepted = False
+        """Whether a call was ever answered as it should be."""
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -92,46 +131,72 @@ class Transport:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
-        deadline: float = CALL_SECONDS,
-        raw: bool = False,
+        deadline: float | None = None,
+        media: str = "",
+        expected: Expected | None = None,
     ) -> Answer:
-        """One API call, repeated while the server asks for patience, until ``deadline`` wall seconds have passed."""
+        """One API call, repeated while the server asks for patience, until ``deadline`` wall seconds have passed.
+
+        What is not ``expected`` was not said by the API server, and is asked again; so is a write that met another.
+        An answer that is no document is taken as bytes, if it is of the type ``media``.
+        """
         loop = asyncio.get_running_loop()
-        end = loop.time() + deadline
+        start = loop.time()
         data = None if body is None else msgspec.json.encode(body)
-        last: Exception | None = None
-        unsure = False
-        renewed = False
-        attempt = 0
-        while (left := end - loop.time()) > 0:
-            attempt += 1
+        trouble = _Trouble()
+        while (left := start + self._limit(deadline) - loop.time()) > 0:
+            trouble.attempts += 1
             pause: float | None = None
             try:
-                timeout = aiohttp.ClientTimeout(total=min(left, max(ATTEMPT_SECONDS, deadline / 2)))
+                timeout = aiohttp.ClientTimeout(total=min(left, ATTEMPT_SECONDS * (2 if trouble.timeouts else 1)))
                 async with self._request(method, path, query, data, content_type, timeout) as response:
                     content = await response.read()
-                    if response.status < 400:
-                        return Answer(content if raw else _decoded(content, path), unsure)
-                    error = api_error(response.status, _status(content))
-                    if response.status == 401 and not renewed and await self.credentials.refused():
-                        renewed = True
-                        continue
-                    if response.status not in RETRIED:
-                        error.unsure = unsure
-                        raise error
-                    last = error
-                    unsure = unsure or response.status >= 500
-                    pause = _asked_pause(response)
+                    self._heard = True
+                    if response.status < 400 and (found := _understood(response, content, media, expected)):
+                        self._accepted = True
+                        return Answer(found.body, trouble.unsure)
+                    if response.status < 400 or _from_somebody_else(response):
+                        trouble.note(_stranger(path), unsure=True)
+                    else:
+                        error = api_error(response.status, _status(content))
+                        if not await self._passing(error, trouble):
+                            error.unsure = trouble.unsure
+                            raise error
+                        trouble.note(error, unsure=response.status >= 500)
+                        pause = _asked_pause(response)
             except (aiohttp.ClientError, TimeoutError, ssl.SSLError, OSError) as error:
-                if not _worth_retrying(error):
+                if not self._worth_retrying(error, trouble.attempts):
                     raise self._unreachable(error) from None
-                # What the server said before our time ran out tells more than that it ran out.
-                last = last if isinstance(error, TimeoutError) and isinstance(last, ServerTrouble) else error
-                unsure = True
+                trouble.note(error, unsure=not isinstance(error, aiohttp.ClientConnectorError))
             if pause is None:
-                pause = min(0.1 * 2 ** min(attempt, 6), LONGEST_PAUSE) * random.uniform(0.5, 1.0)
-            await asyncio.sleep(min(pause, max(end - loop.time(), 0)))
-        raise self._given_up(method, path, deadline, attempt, last)
+                pause = min(0.1 * 2 ** min(trouble.attempts, 6), LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+            await asyncio.sleep(min(pause, max(start + self._limit(deadline) - loop.time(), 0)))
+        raise self._given_up(method, path, self._limit(deadline), trouble)
+
+    def _limit(self, deadline: float | None) -> float:
+        """Wall seconds for a call; who has never answered is not waited for as long as who has."""
+        if deadline is not None:
+            return deadline
+        if self._accepted:
+            return self.patience
+        return min(self.patience, 2 * CALL_SECONDS if self._heard else CALL_SECONDS)
+
+    async def _passing(self, error: ApiError, trouble: _Trouble) -> bool:
+        """Whether a refusal may pass, so that the same call is worth another try."""
+        if error.code == 401:
+            now = asyncio.get_running_loop().time()
+            if trouble.refused_since is None:
+                trouble.refused_since = now
+                if await self.credentials.refused():
+                    return True
+            return self._accepted and now < trouble.refused_since + REFUSED_SECONDS
+        trouble.refused_since = None
+        if isinstance(error, Conflict) and not isinstance(error, AlreadyExists):
+            # Without causes it is about nobody's fields, but about when: somebody else was writing.
+            trouble.conflicts += 1
+            passing = not error.causes and PRECONDITION not in error.message
+            return passing and trouble.conflicts <= CONTENDED
+        return error.code in RETRIED
 
     @asynccontextmanager
     async def stream(
@@ -140,6 +205,9 @@ class Transport:
         """A response that is read as it comes (watch, followed logs); ``idle`` bounds the silence in wall seconds."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=ATTEMPT_SECONDS, sock_read=idle)
         async with self._request("GET", path, query, None, "", timeout) as response:
+            self._heard = True
+            if _from_somebody_else(response):
+                raise _stranger(path)
             if response.status >= 400:
                 if response.status == 401:
                     await self.credentials.refused()
@@ -167,7 +235,8 @@ class Transport:
 
     def _unreachable(self, error: Exception) -> ConnectionFailed:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            detail = f"the certificate of {self.target.server} is not trusted: {error.certificate_error}"
+            why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+            detail = f"the certificate of {self.target.server} is not trusted: {why}"
             return ConnectionFailed(detail, "check certificate-authority in the kubeconfig, or the server's address")
         return ConnectionFailed(
             f"the API server at {self.target.server} cannot be reached: {_words(error)}",
@@ -175,51 +244,107 @@ class Transport:
         )
 
     def _given_up(
-        self, method: str, path: str, deadline: float, attempts: int, last: Exception | None
+        self, method: str, path: str, deadline: float, trouble: _Trouble
     ) -> ConnectionFailed | DeadlineExceeded | ApiError:
-        if isinstance(last, ServerTrouble):
+        last = trouble.last
+        if isinstance(last, (ApiError, ConnectionFailed)):
             return last
         if isinstance(last, (aiohttp.ClientConnectionError, OSError)) and not isinstance(last, TimeoutError):
             return self._unreachable(last)
-        detail = f"{method} {path} did not end within {deadline:g} s ({attempts} attempts)"
+        detail = f"{method} {path} did not end within {deadline:g} s ({trouble.attempts} attempts)"
         return DeadlineExceeded(detail, "the API server is slow or the network loses packets; look at its health")
 
+    def _worth_retrying(self, error: Exception, attempts: int) -> bool:
+        """A wrong name, address or certificate stays wrong; a reset or a time-out may pass."""
+        if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.InvalidURL)):
+            return False
+        if isinstance(error, aiohttp.ClientConnectorSSLError):
+            return self._heard or attempts < FIRST_HANDSHAKES
+        if _refused(error) and not self.target.own:
+            return self._heard or attempts < FIRST_REFUSALS
+        return self._heard or not isinstance(error, aiohttp.ClientConnectorDNSError)
 
-def _worth_retrying(error: Exception) -> bool:
-    """A wrong name, address or certificate stays wrong; a reset or a time-out may pass."""
-    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)):
-        return False
-    if isinstance(error, aiohttp.InvalidURL):
-        return False
-    return not isinstance(error, aiohttp.ClientConnectorDNSError)
+
+@dataclass
+class _Trouble:
+    """What has come of a call so far."""
+
+    attempts: int = 0
+    timeouts: int = 0
+    conflicts: int = 0
+    refused_since: float | None = None
+    unsure: bool = False
+    last: Exception | None = None
+
+    def note(self, error: Exception, *, unsure: bool) -> None:
+        """One more attempt came to this; ``unsure`` whether it was carried out."""
+        self.unsure = self.unsure or unsure
+        if isinstance(error, TimeoutError):
+            self.timeouts += 1
+            # What the server said before our time ran out tells more than that it ran out.
+            if isinstance(self.last, ServerTrouble):
+                return
+        self.last = error
+
+
+@dataclass(frozen=True)
+class _Understood:
+    body: Any
+
+
+def _understood(
+    response: aiohttp.ClientResponse, content: bytes, media: str, expected: Expected | None
+) -> _Understood | None:
+    """What an answer says, if it is one of an API server."""
+    if media:
+        return _Understood(content) if response.content_type == media else None
+    try:
+        body = msgspec.json.decode(content)
+    except NOT_JSON:
+        return None
+    return _Understood(body) if expected is None or expected(body) else None
+
+
+def _from_somebody_else(response: aiohttp.ClientResponse) -> bool:
+    """A page for people: an API server never answers with one."""
+    return response.content_type == "text/html" and response.status not in RETRIED
+
+
+def _stranger(path: str) -> ConnectionFailed:
+    return ConnectionFailed(
+        f"the answer to {path} is none of an API server",
+        "something between here and the API server answers in its place",
+    )
+
+
+def _refused(error: Exception) -> bool:
+    return isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError)
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error:
-        return error.os_error.strerror or str(error.os_error)
-    return str(error) or type(error).__name__
+    """What happened, in the words of the operating system: asyncio's and aiohttp's name objects of this process."""
+    system = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(system, (ssl.SSLError, socket.gaierror)):
+        return system.strerror or str(system)
+    if isinstance(system, OSError) and system.errno:
+        return os.strerror(system.errno)
+    if isinstance(system, OSError) and (found := _ERRNO.search(str(system))):
+        # Several addresses were tried: asyncio tells of all of them in one text.
+        return os.strerror(int(found[1]))
+    return _OBJECT.sub("", str(system)).strip() or type(system).__name__
 
 
 def _asked_pause(response: aiohttp.ClientResponse) -> float | None:
     try:
-        return min(max(float(response.headers["Retry-After"]), SHORTEST_PAUSE), LONGEST_PAUSE)
+        return min(max(float(response.headers["Retry-After"]), SHORTEST_PAUSE), LONGEST_ASKED)
     except (KeyError, ValueError):
         return None
-
-
-def _decoded(content: bytes, path: str) -> Any:
-    try:
-        return msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        raise ConnectionFailed(
-            f"the answer to {path} is not JSON", "something between here and the API server answers in its place"
-        ) from None
 
 
 def _status(content: bytes) -> dict[str, Any]:
     try:
         status = msgspec.json.decode(content)
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return {"message": content[:300].decode(errors="replace").strip()}
     return status if isinstance(status, dict) else {}
 

@@ -6,14 +6,19 @@ Both are made of the same objects that ``winready deploy`` prints: ``python -m w
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from winready import __version__
+from winready.checks.rights import rights_to_grant
 from winready.cluster.applying import manifest
 from winready.cluster.client import Object
-from winready.cluster.rights import RULES
+from winready.cluster.rights import rules
+from winready.cluster.settings import Settings
 from winready.deploy.defaults import TIMEOUT
 from winready.deploy.manifests import Deployment, objects
+from winready.engine.selection import Selection, select
+from winready.spec.loader import load_standard
 
 IMAGE = f"registry.invalid/winready:{__version__}"
 """Nobody can ever pull that by mistake; an overlay names the real one."""
@@ -25,19 +30,25 @@ RULES_FILE = "chart/files/rights.yaml"
 def files() -> dict[str, str]:
     """By their path below the folder."""
     arguments = ("--timeout", TIMEOUT)
-    job = objects(Deployment(image=IMAGE, arguments=arguments))
-    cron_job = objects(Deployment(image=IMAGE, arguments=arguments, schedule=SCHEDULE))
+    everything = [item.id for item in select(load_standard(), Selection(profile="full"))]
+    usual = tuple(item.id for item in select(load_standard(), Selection()) if not item.disruptive)
+    job = objects(Deployment(image=IMAGE, arguments=arguments, requirements=usual))
+    cron_job = objects(Deployment(image=IMAGE, arguments=arguments, requirements=usual, schedule=SCHEDULE))
     shared = [item for item in job if item in cron_job]
     found = {
         "kustomize/base/kustomization.yaml": _kustomization(["objects.yaml"]),
         "kustomize/base/objects.yaml": manifest(shared),
-        RULES_FILE: manifest([{"rules": RULES}]),
+        RULES_FILE: manifest([{"usual": _rules(usual), "everything": _rules(everything)}]),
     }
-    for name, everything in (("job", job), ("cronjob", cron_job)):
-        own = [item for item in everything if item not in shared]
+    for name, made in (("job", job), ("cronjob", cron_job)):
+        own = [item for item in made if item not in shared]
         found[f"kustomize/{name}/kustomization.yaml"] = _kustomization(["../base", "objects.yaml"])
         found[f"kustomize/{name}/objects.yaml"] = manifest(own)
     return {path: MADE + text for path, text in found.items()}
+
+
+def _rules(requirements: Iterable[str]) -> list[dict[str, list[str]]]:
+    return rules(rights_to_grant(requirements, Settings(run_id="rights")))
 
 
 def _kustomization(resources: list[str]) -> str:

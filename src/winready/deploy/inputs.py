@@ -113,7 +113,7 @@ def _chosen(text: str, name: str, low: int, high: int, names: dict[str, int]) ->
         last = high if start in ("*", "?") or (slash and not dash) else first
         if dash:
             last = _number(end, names)
-        every = int(step) if step.isascii() and step.isdigit() else 0 if slash else 1
+        every = int(step) if step.isascii() and step.isdigit() and len(step) <= 9 else 0 if slash else 1
         if first is None or last is None or every < 1 or (dash and start in ("*", "?")):
             raise ValueError(f"{text[:40]!r} says nothing about the {name}; write numbers, '1-5', '*/15', lists or '*'")
         if not low <= first <= last <= high:
@@ -123,6 +123,6 @@ def _chosen(text: str, name: str, low: int, high: int, names: dict[str, int]) ->
 
 
 def _number(text: str, names: dict[str, int]) -> int | None:
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) <= 9:
         return int(text)
     return names.get(text.casefold())

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from winready.checks.rights import prepared_namespaces, rights_to_grant
 from winready.cluster.client import Object
 from winready.cluster.directory import ActiveDirectory
 from winready.cluster.resources import (
@@ -24,8 +25,9 @@ from winready.cluster.resources import (
     ROLES,
     SERVICE_ACCOUNTS,
 )
-from winready.cluster.rights import RBAC
+from winready.cluster.rights import granted
 from winready.cluster.rights import manifest as run_rights
+from winready.cluster.settings import Settings
 from winready.deploy.defaults import KEEP, NAME, SIZE
 from winready.engine.defaults import CLEANUP_SECONDS
 
@@ -75,6 +77,10 @@ class Deployment:
     tolerations: tuple[dict[str, Any], ...] = ()
     pull_secrets: tuple[str, ...] = ()
     metrics_port: int | None = None
+    requirements: tuple[str, ...] = ()
+    """What the run verifies: its rights depend on it."""
+    namespace_prefix: str = ""
+    """Of the namespaces for the run, which are made here; without it the run makes its own."""
     directory: ActiveDirectory | None = None
     directory_text: str = ""
     conformance: str = ""
@@ -112,25 +118,9 @@ def objects(wanted: Deployment) -> list[Object]:
 def publishing_rights(wanted: Deployment) -> list[Object]:
     """What the run may do to tell its verdict, apart from the rights that it needs to find it."""
     subject = {"kind": "ServiceAccount", "name": wanted.name, "namespace": wanted.namespace}
-    name, space = wanted.publishing, {"namespace": wanted.namespace}
-    version = f"{RBAC}/v1"
     return [
-        {"apiVersion": version, "kind": "Role", "metadata": {"name": name, **space}, "rules": namespaced_rules(wanted)},
-        {
-            "apiVersion": version,
-            "kind": "RoleBinding",
-            "metadata": {"name": name, **space},
-            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
-            "subjects": [subject],
-        },
-        {"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": cluster_rules(wanted)},
-        {
-            "apiVersion": version,
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-            "subjects": [subject],
-        },
+        *granted(wanted.publishing, wanted.namespace, namespaced_rules(wanted), subject),
+        *granted(wanted.publishing, "", cluster_rules(wanted), subject),
     ]
 
 
@@ -167,8 +157,11 @@ def _space(wanted: Deployment) -> list[Object]:
 
 
 def _rights(wanted: Deployment) -> list[Object]:
-    granted = run_rights(wanted.name, wanted.namespace, None, directory=wanted.directory)
-    return [item for item in granted if item["kind"] != "Namespace"]
+    settings = Settings(run_id="rights", active_directory=wanted.directory, namespace_prefix=wanted.namespace_prefix)
+    rights = rights_to_grant(wanted.requirements, settings)
+    made = [item for item in run_rights(wanted.name, wanted.namespace, None, rights) if item["kind"] != "Namespace"]
+    spaces = prepared_namespaces(wanted.requirements, settings) if wanted.namespace_prefix else []
+    return [*spaces, *made]
 
 
 def _storage(wanted: Deployment) -> list[Object]:

@@ -51,8 +51,9 @@ def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
         "winready_requirements_selected", "Requirements that the run is about.", [({}, len(record.selected))]
     )
     if finished:
-        passed = int(record.verdict == "Pass")
-        yield from _metric("winready_verdict", "1 Pass, 0 Fail.", [({"scope": record.scope}, passed)])
+        if record.verdict:
+            passed = int(record.verdict == "Pass")
+            yield from _metric("winready_verdict", "1 Pass, 0 Fail.", [({"scope": record.scope}, passed)])
         yield from _metric("winready_exit_code", "The exit code of the run.", [({}, record.exit_code)])
         left = len(record.leftovers)
         yield from _metric("winready_leftovers", "Objects that the run could not remove.", [({}, left)])
@@ -122,7 +123,7 @@ class MetricsFile(Telling):
 def parse_listen(text: str) -> tuple[str, int]:
     """``[HOST:]PORT`` as host and port: loopback without a host, everywhere with an empty one."""
     host, colon, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) < 65536) or (colon and "]" in port):
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 65536) or (colon and "]" in port):
         raise ValueError(f"{text[:80]!r} is no place to listen; write PORT, HOST:PORT, or :PORT for all addresses")
     if not colon:
         return "127.0.0.1", int(port)

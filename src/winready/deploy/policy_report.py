@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from winready.cluster.client import Client, Object
+from winready.cluster.client import Client, Object, is_discovery
 from winready.cluster.errors import NotFound
 from winready.cluster.resources import Resource
 from winready.deploy.telling import REASON, line
@@ -22,7 +22,7 @@ SEVERITIES = {"core": "high", "extension": "medium", "advisory": "low"}
 async def served(client: Client) -> Resource | None:
     """The kind of report that the cluster has: about clusters, else in a namespace, else none."""
     try:
-        answer = await client.transport.call("GET", f"/apis/{VERSION}")
+        answer = await client.transport.call("GET", f"/apis/{VERSION}", expected=is_discovery)
     except NotFound:
         return None
     names = {item.get("name") for item in answer.body.get("resources") or []}

@@ -156,7 +156,7 @@ class Publisher(Telling):
                 others = f" (and {len(same) - 1} more)" if len(same) > 1 else ""
                 words = telling.result_event(same[0])
                 self._note(f"Requirement{same[0].outcome.title()}", telling.line(words + others, telling.EVENT))
-        self._note(f"Readiness{self.record.verdict}", telling.verdict_event(self.record), last=True)
+        self._note(f"Readiness{self.record.verdict or 'Interrupted'}", telling.verdict_event(self.record), last=True)
 
     def _note(self, reason: str, message: str, *, last: bool = False) -> None:
         if self._told < MOST_EVENTS or last:

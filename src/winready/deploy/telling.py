@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from winready.engine.outcomes import RequirementResult
-from winready.engine.verdict import EXIT_INTERRUPTED
 from winready.report.printable import printable
 from winready.report.record import Record
 from winready.report.words import MARKS, count, leftovers_line
@@ -48,8 +47,6 @@ def verdict(record: Record, *, finished: bool) -> str:
     """The verdict in a line, also of a run that has none."""
     if not finished:
         return "Unfinished"
-    if record.exit_code == EXIT_INTERRUPTED:
-        return line(f"{record.verdict_text}, interrupted", ANNOTATION)
     return line(record.verdict_text, ANNOTATION)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -50,9 +50,10 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cover(
-    inventory: Inventory | None, judged: Sequence[str], left_out: dict[str, str], linux: Sequence[str]
+    inventory: Inventory | None, judged: Collection[str], left_out: dict[str, str], linux: Sequence[str]
 ) -> Coverage:
     """What is known by the inventory and the plan; all of it can be computed again from a journal."""
+    judged = frozenset(judged)
     windows = [node for node in inventory.nodes if node.windows] if inventory else []
     others = [node for node in windows if node.name not in judged]
     beside = [node for node in inventory.nodes if node.os == "linux" and node.name not in linux] if inventory else []

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from winready.cluster.inventory import Inventory
-from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.engine.outcomes import FeatureResult, RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.selection import Selection
 from winready.engine.sights import Sights
 from winready.engine.terms import Terms
 from winready.engine.verdict import Verdict
+from winready.engine.workloads import Step, Workload, WorkloadResult
 
 SCHEMA = "winready-journal/1"
 
@@ -37,6 +38,12 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run-started"):
     requirements: list[str] = []
     """What was selected, in the order of the run's own specification."""
     terms: Terms | None = None
+
+
+class WorkloadsRead(Event, frozen=True, kw_only=True, tag="workloads-read"):
+    """It is known which workloads the run is to answer for, and what they rely on."""
+
+    workloads: list[Workload]
 
 
 class InventoryTaken(Event, frozen=True, kw_only=True, tag="inventory-taken"):
@@ -100,6 +107,28 @@ class RequirementFinished(Event, frozen=True, kw_only=True, tag="requirement-fin
     result: RequirementResult
 
 
+class FeatureFinished(Event, frozen=True, kw_only=True, tag="feature-finished"):
+    """It is known whether a feature of the matrix is what the data says; no verdict looks at it."""
+
+    result: FeatureResult
+
+
+class WorkloadTried(Event, frozen=True, kw_only=True, tag="workload-tried"):
+    """A workload's own pod was started on a node."""
+
+    path: str
+    kind: str
+    namespace: str
+    name: str
+    step: Step
+
+
+class WorkloadJudged(Event, frozen=True, kw_only=True, tag="workload-judged"):
+    """Whether a workload will find what it relies on."""
+
+    result: WorkloadResult
+
+
 class Crashed(Event, frozen=True, kw_only=True, tag="crashed"):
     """winready itself failed, outside any check; what was not finished is in error."""
 
@@ -130,6 +159,7 @@ class RunFinished(Event, frozen=True, kw_only=True, tag="run-finished"):
 
 AnyEvent = (
     RunStarted
+    | WorkloadsRead
     | InventoryTaken
     | PlanMade
     | FixtureReady
@@ -139,6 +169,9 @@ AnyEvent = (
     | PodsSeen
     | CheckFinished
     | RequirementFinished
+    | FeatureFinished
+    | WorkloadTried
+    | WorkloadJudged
     | Crashed
     | RuleJudged
     | CleanedUp

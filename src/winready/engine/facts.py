@@ -1,5 +1,5 @@
-"""What the rules look at, gathered from a run's events: the run itself judges by it, and so does whoever reads the
-journal later.
+"""What rules and workloads are judged by, gathered from a run's events: the run itself judges by it, and so does
+whoever reads the journal later.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from winready.engine import events
 from winready.engine.coverage import cover
 from winready.engine.sights import Sights
 from winready.engine.terms import Terms
+from winready.engine.workloads import Step, Workload
 
 
 @dataclass
 class Facts:
-    """A run as far as its rules are concerned."""
+    """A run as far as its rules and workloads are concerned."""
 
     terms: Terms | None = None
     """None: a journal from before the terms were written down; its rules cannot be judged again."""
@@ -25,6 +26,10 @@ class Facts:
     left_out: dict[str, str] = field(default_factory=dict)
     planned: bool = False
     sights: Sights = field(default_factory=Sights)
+    workloads: list[Workload] = field(default_factory=list)
+    """What the run is to answer for besides its verdict."""
+    tried: list[tuple[tuple[str, ...], Step]] = field(default_factory=list)
+    """How far pods of workloads came, by workload."""
 
     def apply(self, event: events.AnyEvent) -> None:
         """Take in one more event."""
@@ -38,14 +43,22 @@ class Facts:
                 self.judged_nodes, self.left_out = event.plan.windows_nodes, event.plan.nodes_left_out
             case events.PodsSeen():
                 self.sights = self.sights.plus(event.sights)
+            case events.WorkloadsRead():
+                self.workloads = event.workloads
+            case events.WorkloadTried():
+                self.tried.append(((event.path, event.kind, event.namespace, event.name), event.step))
             case _:
                 pass
 
     @property
     def windows_nodes(self) -> list[Node]:
         """The Windows nodes that are judged."""
-        nodes = self.inventory.nodes if self.inventory else []
-        return [node for node in nodes if node.name in self.judged_nodes]
+        return [node for node in self.nodes if node.name in self.judged_nodes]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes of the cluster."""
+        return self.inventory.nodes if self.inventory else []
 
     @property
     def coverage(self) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from winready.cluster.inventory import Inventory
 from winready.cluster.settings import Settings
 from winready.engine import defaults
-from winready.engine.outcomes import RequirementResult
+from winready.engine.features import Wanted
+from winready.engine.outcomes import FeatureResult, RequirementResult
 from winready.engine.selection import Selection
 from winready.engine.sights import Sights
 from winready.engine.terms import Terms
-from winready.engine.with_upstream.prepare import UpstreamOptions
+from winready.engine.trying import Attempt
+from winready.engine.with_upstream.prepare import Prepared, UpstreamOptions
+from winready.engine.workloads import Step, Workload
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,12 @@ class Carried:
     """Names of the Windows nodes that the results are about."""
     sights: Sights
     """What that run saw of its pods: the rules judge them, too."""
+    features: tuple[FeatureResult, ...] = ()
+    tried: tuple[tuple[tuple[str, ...], Step], ...] = ()
+    """How far pods of workloads came, by workload."""
+    run_id: str = ""
+    rebooting: bool = False
+    """Whether it ended while it disturbed nodes: one of them may be about to reboot, or just rebooting."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +66,30 @@ class Options:
     upstream: UpstreamOptions | None = None
     """How e2e.test is used; needed by every engine but the native one."""
     unmet: Unmet | None = None
+    inventory: Inventory | None = None
+    """The cluster as it was found a moment ago; None when the run is to look for itself."""
+    prepared: Prepared | None = None
+    """e2e.test as it was compared with that cluster."""
+    resume_with: str | None = None
+    """Options that taking up the run again needs, as they are written; None when that cannot be."""
+    features: tuple[Wanted, ...] = ()
+    """Features of the matrix to show beside the requirements; the selection names the same."""
+    workloads: tuple[Workload, ...] = ()
+    """What the run is to answer for besides its verdict."""
+    attempts: tuple[Attempt, ...] = ()
+    """Which of them are started on the judged nodes."""
     record: dict[str, Any] = field(default_factory=dict)
     """What else the record of the run should say about how it was started."""
+
+    @property
+    def of_checks(self) -> Settings:
+        """The settings as checks get them."""
+        return replace(self.settings, takes_over=self.carried.run_id if self.carried else "")
+
+    @property
+    def secrets(self) -> list[str]:
+        """What must not be told, whatever the cluster says."""
+        return [secret for attempt in self.attempts for secret in attempt.secrets]
 
     @property
     def named(self) -> frozenset[str]:

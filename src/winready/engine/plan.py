@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from winready.checks.fixtures import LINUX_NODES
-from winready.checks.registry import Check
+from winready.checks.registry import Check, FeatureCheck
 from winready.cluster.inventory import Inventory, Node
 from winready.engine import defaults
 from winready.engine.coverage import choose, why_not
@@ -23,7 +23,15 @@ UNNAMED = {
     "cluster has a credential spec of, and a share for it"
 }
 """Features that cannot be seen from a cluster alone, and what would make them judgeable."""
+NO_NODES_STEP = {
+    "Windows": "add one: 'winready node bundle' makes a worker of a Windows machine",
+    "Linux": "add Linux workers: they are the other side of what Windows pods are asked for",
+}
 NAMED_STEP = {"gmsa": "install the gMSA webhook with its CRD, and create the credential spec that the file names"}
+
+
+FEATURE = "feature"
+"""Stands where a requirement has its category."""
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +46,13 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one of them harms nodes."""
     refused: str = ""
     next_step: str = ""
+
+
+class Lacking(msgspec.Struct, frozen=True):
+    """Rights that are missing, as people read them, and what to do."""
+
+    rights: str
+    next_step: str
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,6 +77,15 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What those tests leave open."""
 
 
+class PlannedFeature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A feature of the matrix that is to be shown, and by what."""
+
+    id: str
+    requirements: list[str] = []
+    check: bool = False
+    tests: list[str] = []
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a run will do."""
 
@@ -75,6 +99,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     expected_s: float
     """Cluster seconds along the critical path: no order of the work could be shorter."""
     windows_pods: int
+    features: list[PlannedFeature] = []
+    unhelped: Lacking | None = None
+    """Missing rights that stop nothing: the run will know less."""
 
 
 def make_plan(
@@ -87,11 +114,16 @@ def make_plan(
     nodes: int | None = defaults.NODES,
     allow_disruptive: bool = False,
     named: Collection[str] = (),
+    lacking: Mapping[str, Lacking] | None = None,
+    unhelped: Lacking | None = None,
     upstream: Mapping[str, Assignment] | None = None,
+    features: Sequence[PlannedFeature] = (),
+    feature_checks: Mapping[str, FeatureCheck] | None = None,
 ) -> Plan:
     """Decide for every selected requirement whether and how it is verified. ``nodes=None`` judges all nodes.
 
     ``named`` are features that the operator says the cluster offers: without them a requirement is blocked.
+    ``lacking`` says for requirements which rights are missing to check them, ``unhelped`` which others are missing.
     Empty ``checks`` leave everything to upstream; ``upstream=None`` leaves everything to the checks.
     """
     windows, linux = choose(inventory.usable("windows"), nodes), choose(inventory.usable("linux"), LINUX_NODES)
@@ -112,12 +144,15 @@ def make_plan(
             upstream.get(item.id, Assignment()) if upstream is not None else None,
             allow_disruptive,
             named,
+            (lacking or {}).get(item.id),
         )
         for item in requirements
     ]
     planned = _spared(planned, checks, len(windows))
     running = [item for item in planned if item.action == "run"]
-    fixtures = {name: fixture_seconds[name] for item in running for name in item.fixtures}
+    shown = [feature_checks[item.id] for item in features if item.check] if feature_checks and windows else []
+    shared = [name for item in running for name in item.fixtures] + [name for each in shown for name in each.fixtures]
+    fixtures = {name: fixture_seconds[name] for name in shared}
     path, expected = _critical_path(running, fixtures)
     # Long work first: what bounds the run starts before what fits beside it.
     planned.sort(key=lambda item: (item.disruptive, item.action != "run", -item.expected_s))
@@ -129,7 +164,10 @@ def make_plan(
         fixtures=fixtures,
         critical_path=path,
         expected_s=expected,
-        windows_pods=sum(item.windows_pods for item in running),
+        windows_pods=sum(item.windows_pods for item in running)
+        + len(windows) * sum(each.windows_pods_per_node for each in shown),
+        features=list(features),
+        unhelped=unhelped,
     )
 
 
@@ -143,6 +181,7 @@ def _planned(
     upstream: Assignment | None,
     allow_disruptive: bool,
     named: Collection[str],
+    lacking: Lacking | None,
 ) -> Planned:
     base = Planned(
         id=item.id,
@@ -171,11 +210,17 @@ def _planned(
             missing = f"no upstream test of Kubernetes {version} verifies it"
         return _without(base, "blocked", missing, "'winready spec coverage' lists what verifies what")
     for os, have, need in (("Windows", windows, item.needs.windows), ("Linux", linux, item.needs.linux)):
+        if len(have) < need and not any(node.os == os.lower() for node in inventory.nodes):
+            return _without(base, "blocked", without_nodes(os), NO_NODES_STEP[os])
         if len(have) < need:
             reason = f"it needs {need} usable {os} node{'s' if need > 1 else ''}, the cluster has {len(have)}"
-            return _without(base, "blocked", reason, "'kubectl get nodes' shows what keeps nodes from being used")
+            aside = any(node.os == os.lower() and why_not(node) for node in inventory.nodes)
+            step = "'kubectl get nodes' shows what keeps nodes from being used" if aside else f"add {os} nodes"
+            return _without(base, "blocked", reason, step)
     if base.disruptive and not allow_disruptive:
         return _without(base, "blocked", "it disturbs nodes and was not allowed", "add --allow-disruptive")
+    if check is not None and lacking:
+        return _without(base, "blocked", f"rights are missing: {lacking.rights}", lacking.next_step)
     if upstream is not None and tests:
         base = msgspec.structs.replace(
             base,
@@ -196,6 +241,11 @@ def _planned(
     )
 
 
+def without_nodes(os: str) -> str:
+    """What is to be said of a cluster without any node of a system, usable or not."""
+    return f"the cluster has no {os} node"
+
+
 def _spared(planned: Sequence[Planned], checks: Mapping[str, Check], nodes: int) -> list[Planned]:
     """Without the time for what another check of the same run does already."""
     native = {item.id for item in planned if item.verifier in ("native", "both")}
@@ -205,6 +255,19 @@ def _spared(planned: Sequence[Planned], checks: Mapping[str, Check], nodes: int)
         seconds = nodes * sum(each for other, each in saved.items() if other in native)
         result.append(msgspec.structs.replace(item, expected_s=item.expected_s - seconds))
     return result
+
+
+def tested_feature(feature: str, tests: Sequence[str]) -> Planned:
+    """A feature that upstream tests show, as something for e2e.test to verify."""
+    return Planned(
+        id=feature,
+        category=FEATURE,
+        level="advisory",
+        action="run",
+        verifier="upstream",
+        upstream=list(tests),
+        upstream_full=True,
+    )
 
 
 def unplanned(specification: Specification, item: Requirement) -> Planned:

@@ -5,41 +5,42 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import AsyncGenerator, Sequence
-from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 import msgspec
 
-from winready import __version__
-from winready.checks.fixtures import EXPECTED_SECONDS
-from winready.checks.registry import Check, load_checks
+from winready.checks.registry import Check, load_checks, load_feature_checks
 from winready.checks.world import World
 from winready.cluster.cleanup import clean_up
 from winready.cluster.client import Client
-from winready.cluster.errors import ClusterError, Unauthorized
+from winready.cluster.errors import ClusterError
 from winready.cluster.evidence import bounded
-from winready.cluster.finishing import to_the_end
-from winready.cluster.images import repository
-from winready.cluster.inventory import Inventory, take_inventory
-from winready.cluster.rights import missing_rights
+from winready.cluster.finishing import Stopped, to_the_end, unless
+from winready.cluster.inventory import Inventory
+from winready.cluster.prepared import empty
 from winready.cluster.secrets import without_secrets
-from winready.cluster.settings import AGNHOST, PAUSE
 from winready.cluster.timing import now
+from winready.cluster.transport import OUTAGE_SECONDS
 from winready.engine import defaults, events
+from winready.engine.answering import Answering
 from winready.engine.checking import LOOK_AT_API, REPORT_IT, judge_requirement, own_failure, unjudged
 from winready.engine.coverage import choose
 from winready.engine.facts import Facts
+from winready.engine.features import Showing, Wanted
 from winready.engine.options import Options, Unmet
-from winready.engine.outcomes import Outcome, RequirementResult
-from winready.engine.plan import Plan, Planned, make_plan, unplanned
+from winready.engine.outcomes import FeatureResult, Outcome, RequirementResult
+from winready.engine.plan import FEATURE, Plan, Planned, tested_feature, unplanned
+from winready.engine.planning import checked_features, look_at, plan_run
+from winready.engine.rights import lacking, require_rights
 from winready.engine.rules import judge_rules
 from winready.engine.selection import select
 from winready.engine.sights import look
-from winready.engine.terms import SMALL_CLUSTER
+from winready.engine.starting import started
 from winready.engine.verdict import judge, refused
 from winready.engine.with_upstream.combine import combine
 from winready.engine.with_upstream.prepare import Prepared, prepare
 from winready.engine.with_upstream.verify import verify_upstream
+from winready.engine.workloads import answers, exit_with
 from winready.spec.model import Requirement, Specification
 from winready.upstream.binary import BinaryError
 from winready.upstream.process import GRACE_SECONDS
@@ -61,6 +62,7 @@ class Run:
         self.requirements: list[Requirement] = select(specification, options.selection)
         if options.settings.timing.scale > 1:
             client.limit_execs(SCALED_EXECS)
+        client.transport.patience = OUTAGE_SECONDS
         self._began = now()
         self._queue: asyncio.Queue[events.AnyEvent | None] = asyncio.Queue()
         self._stopping = asyncio.Event()
@@ -71,17 +73,25 @@ class Run:
         """What kept the run from going on, and what to do about it."""
         self._facts = Facts()
         self._results: dict[str, RequirementResult] = {}
+        self._features = Showing(options.features, self._finish_feature)
+        self._shown: list[FeatureResult] = []
+        self._answering = Answering(options.workloads, self._tell, self._now)
         self._awaiting_upstream: dict[str, RequirementResult] = {}
         self._prepared: Prepared | None = None
         self._plan: Plan | None = None
         self._world: World | None = None
 
-    def stop(self, why: str = "the run was interrupted", *, interrupted: bool = True, trouble: bool = False) -> None:
-        """Give up what is not finished, clean up and conclude. ``trouble``: because something of ours is wrong."""
-        if not self._stopping.is_set():
-            self._why_stopped, self._interrupted = why, interrupted
-            self._when_stopped = "error" if trouble else "blocked"
-            self._stopping.set()
+    def stop(self, why: str = "the run was interrupted", *, interrupted: bool = True, trouble: bool = False) -> bool:
+        """Give up what is not finished, clean up and conclude; False when that is going on already.
+
+        ``trouble``: because something of ours is wrong.
+        """
+        if self._stopping.is_set():
+            return False
+        self._why_stopped, self._interrupted = why, interrupted
+        self._when_stopped = "error" if trouble else "blocked"
+        self._stopping.set()
+        return True
 
     async def stream(self) -> AsyncGenerator[events.AnyEvent, None]:
         """Do the run; every event once, the verdict last. Whoever stops listening waits until it is cleaned up."""
@@ -98,9 +108,9 @@ class Run:
         """The one way through a run, and the one way out of it: whatever happens, cleanup and a verdict end it."""
         try:
             await self._unfold()
-        except Unauthorized as error:
-            words = f"the API server does not accept the credentials ({error.message}); they may have expired"
-            self._trouble = words, "log in again, or renew the credentials in the kubeconfig"
+        except Stopped:
+            # Why, and what becomes of each requirement, stands where the run was told to stop.
+            pass
         except ClusterError as error:
             self._trouble = error.message, error.remedy or LOOK_AT_API
         except BinaryError as error:
@@ -112,61 +122,41 @@ class Run:
             await to_the_end(self._wind_up())
 
     async def _unfold(self) -> None:
-        self._tell(self._started())
-        inventory = await take_inventory(self.client, node_selector=self.options.node_selector)
+        self._tell(started(self.specification, self.requirements, self.options, self._now()))
+        self._answering.begin()
+        inventory = await unless(self._stopping, look_at(self.client, self.requirements, self.options))
         self._tell(events.InventoryTaken(at_s=self._now(), inventory=inventory))
-        self._carry_over(inventory)
-        if self.options.upstream is not None:
-            self._prepared = await prepare(self.client, self.options.upstream, inventory)
+        features = self._carry_over(inventory)
+        self._prepared = self.options.prepared
+        if self._prepared is None and self.options.upstream is not None:
+            self._prepared = await unless(self._stopping, prepare(self.client, self.options.upstream, inventory))
+        checks = load_feature_checks() if self.options.features and self.options.engine != "upstream" else {}
+        selected = [item.id for item in self.requirements]
+        lack = lacking(inventory, checked_features(self.options), self.options)
+        self._features.begin(inventory.version, selected, features, checks, self._feature_tests, lack)
         left = [item for item in self.requirements if item.id not in self._results]
         plan = self._plan = plan_run(self.specification, left, inventory, self.options, self._prepared)
         self._tell(events.PlanMade(at_s=self._now(), plan=plan))
         if self.options.unmet is not None:
             self._fail_all(plan, self.options.unmet)
             return
-        await self._require_rights()
-        self._world = World(self.client, inventory, self.options.settings, plan.windows_nodes, plan.linux_nodes)
+        require_rights(inventory, self.options)
+        self._world = World(self.client, inventory, self.options.of_checks, plan.windows_nodes, plan.linux_nodes)
         await self._verify(self._world, plan)
 
-    def _started(self) -> events.RunStarted:
-        settings, upstream, terms = self.options.settings, self.options.upstream, self.options.terms
-        return events.RunStarted(
-            at_s=self._now(),
-            run_id=settings.run_id,
-            time=datetime.now(UTC).isoformat(timespec="seconds"),
-            tool=f"winready {__version__}",
-            spec_version=self.specification.document.version,
-            spec_digest=self.specification.digest,
-            selection=self.options.selection,
-            requirements=[item.id for item in self.requirements],
-            terms=terms.stated([repository(settings.image(image)) for image in (AGNHOST, PAUSE)]),
-            settings={
-                "time_scale": settings.timing.scale,
-                "engine": self.options.engine,
-                "nodes": self.options.nodes or "all",
-                "node_selector": self.options.node_selector,
-                "air_gapped": settings.air_gapped,
-                "allow_disruptive": self.options.allow_disruptive,
-                "allow_downtime": settings.allow_downtime,
-                "allow_small_cluster": SMALL_CLUSTER in terms.waived,
-                "windows_builds": terms.windows_builds,
-                "image_registry": settings.image_registry,
-                "active_directory": settings.active_directory.domain if settings.active_directory else "",
-                "times_cluster_s": settings.timing.describe(),
-                **({"notes": upstream.notes} if upstream is not None and upstream.notes else {}),
-                **self.options.record,
-            },
-        )
+    def _carry_over(self, inventory: Inventory) -> tuple[FeatureResult, ...]:
+        """Results of an earlier run hold only for the very same nodes, and where the same ones are judged.
 
-    def _carry_over(self, inventory: Inventory) -> None:
-        """Results of an earlier run hold only for the very same nodes, and where the same ones are judged."""
+        Returns those of features, which are to be told once it is known what shows the others.
+        """
         carried = self.options.carried
         if carried is None or sorted(carried.nodes) != sorted(node.uid for node in inventory.nodes):
-            return
+            return ()
         if carried.judged != {node.name for node in choose(inventory.usable("windows"), self.options.nodes)}:
-            return
+            return ()
         if carried.sights:
             self._tell(events.PodsSeen(at_s=self._now(), sights=carried.sights))
+        self._answering.carry_over(carried.tried)
         wanted = {item.id: item for item in self.requirements}
         for result in carried.results:
             if result.id not in wanted or result.outcome not in ("passed", "failed", "not-applicable"):
@@ -175,6 +165,11 @@ class Run:
             now_named = self.options.named.intersection(wanted[result.id].needs.features)
             if result.outcome != "not-applicable" or not now_named:
                 self._finish(result)
+        return carried.features
+
+    def _feature_tests(self, wanted: Wanted) -> list[str]:
+        """The upstream tests that can show a feature here."""
+        return self._prepared.usable(wanted.tests) if self._prepared is not None else []
 
     def _fail_all(self, plan: Plan, unmet: Unmet) -> None:
         """Nothing is started for what cannot be; what does not apply here still does not."""
@@ -184,14 +179,6 @@ class Run:
                 continue
             failed = unjudged(item, "failed", unmet.reason, unmet.next_step)
             self._finish(msgspec.structs.replace(failed, expected=unmet.expected, observed=unmet.observed))
-
-    async def _require_rights(self) -> None:
-        missing = await missing_rights(self.client)
-        if missing:
-            raise ClusterError(
-                f"rights are missing: {', '.join(missing)}",
-                "'winready rbac' prints the least rights that a run needs",
-            )
 
     async def _verify(self, world: World, plan: Plan) -> None:
         for item in plan.requirements:
@@ -218,7 +205,7 @@ class Run:
     async def _work(self, running: Sequence[Planned], checks: dict[str, Check], world: World, plan: Plan) -> None:
         """Our own checks first, upstream tests after them: they fill nodes and would disturb what checks measure."""
         native = [item for item in running if item.verifier != "upstream"]
-        if native:
+        if native or self._features.waiting("check"):
             checking = asyncio.create_task(self._run_checks(native, checks, world, plan))
             stop = asyncio.create_task(self._stopping.wait())
             try:
@@ -231,11 +218,14 @@ class Run:
                 stop.cancel()
                 await asyncio.gather(checking, stop, return_exceptions=True)
         upstream = [item for item in running if item.upstream]
-        if upstream and self._prepared is not None:
-            if native:
-                # Some tests fill the cluster, or wait until no pod is pending in it.
-                await world.close()
-                await self._remove_everything()
+        upstream += [tested_feature(each.id, self._feature_tests(each)) for each in self._features.waiting("upstream")]
+        testing = bool(upstream) and self._prepared is not None
+        if world.namespaces and (testing or self.options.attempts):
+            # Some tests fill the cluster, or wait until no pod is pending in it; and workloads need their room.
+            await world.close()
+            await self._remove_everything()
+        await self._answering.try_all(world, self.options.attempts)
+        if testing and self._prepared is not None:
             await self._run_upstream(upstream, self._prepared, world)
 
     async def _run_checks(self, running: Sequence[Planned], checks: dict[str, Check], world: World, plan: Plan) -> None:
@@ -257,6 +247,8 @@ class Run:
             for item in running:
                 if not item.disruptive:
                     group.create_task(one(item))
+            if world.windows_nodes:
+                group.create_task(self._features.check(world, load_feature_checks(), gate))
         for item in running:
             if item.disruptive:
                 await one(item)
@@ -279,7 +271,7 @@ class Run:
         def progress(spec: Selected, state: str, done: int, total: int) -> None:
             if state == "started":
                 for item in items:
-                    if spec.name in item.upstream and item.verifier == "upstream":
+                    if spec.name in item.upstream and item.verifier == "upstream" and item.category != FEATURE:
                         self._tell(events.RequirementStarted(at_s=self._now(), id=item.id))
             self._tell(
                 events.UpstreamProgress(
@@ -288,6 +280,9 @@ class Run:
             )
 
         def finish(item: Planned, judged: RequirementResult) -> None:
+            if item.category == FEATURE:
+                self._features.tested(item.id, judged)
+                return
             native = self._awaiting_upstream.pop(item.id, None)
             self._finish(combine(native, judged) if native is not None else judged)
 
@@ -299,7 +294,9 @@ class Run:
 
     def _give_up(self) -> None:
         """Every requirement that has no outcome by now says why."""
-        reason, next_step = self._trouble or (f"{self._why_stopped} before it was judged", "run again")
+        run_id, options = self.options.settings.run_id, self.options.resume_with
+        again = "run again" if options is None else f"'winready run --resume {run_id}{options}' does the rest"
+        reason, next_step = self._trouble or (f"{self._why_stopped} before it was judged", again)
         outcome: Outcome = "error" if self._trouble else self._when_stopped
         planned = {item.id: item for item in self._plan.requirements} if self._plan else {}
         for item in self.requirements:
@@ -312,6 +309,9 @@ class Run:
             else:
                 one = planned.get(item.id) or unplanned(self.specification, item)
                 self._finish(unjudged(one, outcome, reason, next_step))
+        if self._world is not None and not self._world.windows_nodes and not self._trouble:
+            reason, next_step = "the cluster has no usable Windows node", "'winready doctor' tells why"
+        self._features.give_up(outcome, reason, next_step)
 
     async def _wind_up(self) -> None:
         """Leave nothing behind, and say what the run came to."""
@@ -342,13 +342,15 @@ class Run:
 
     async def _remove_everything(self) -> list[str]:
         """Remove what the run has made; what is still there."""
-        timing = self.options.settings.timing
-        return await clean_up(
-            self.client,
-            run_id=self.options.settings.run_id,
-            patience=max(timing.deadline(defaults.CLEANUP_SECONDS), 30.0),
-            pause=max(timing.wall(timing.table.poll), 0.05),
-        )
+        settings = self.options.settings
+        timing, run_id = settings.timing, settings.run_id
+        patience = max(timing.deadline(defaults.CLEANUP_SECONDS), 30.0)
+        pause = max(timing.wall(timing.table.poll), 0.05)
+        if settings.namespace_prefix:
+            made = {space.name: space.made for space in self._world.namespaces} if self._world else {}
+            return await empty(self.client, made, run_id=run_id, patience=patience, pause=pause)
+        steered = self.options.upstream is not None
+        return await clean_up(self.client, run_id=run_id, patience=patience, pause=pause, steered=steered)
 
     def _conclude(self, leftovers: list[str]) -> None:
         self._tell_sights()
@@ -366,13 +368,20 @@ class Run:
             coverage=self._facts.coverage,
         )
         pods = self._world.windows_pods if self._world else 0
-        self._tell(events.RunFinished(at_s=self._now(), verdict=verdict, windows_pods=pods))
+        shown = answers(results, self._shown)
+        judged = self._answering.judge(shown, [node.name for node in self._facts.nodes])
+        self._tell(events.RunFinished(at_s=self._now(), verdict=exit_with(verdict, judged), windows_pods=pods))
 
     def _finish(self, result: RequirementResult) -> None:
         # What the rules need to know of a result stands before it: a run that is killed right after can be resumed.
         self._tell_sights()
         event = self._tell(events.RequirementFinished(at_s=self._now(), result=result))
         self._results[result.id] = event.result
+        self._features.heard(event.result)
+
+    def _finish_feature(self, result: FeatureResult) -> None:
+        self._tell_sights()
+        self._shown.append(self._tell(events.FeatureFinished(at_s=self._now(), result=result)).result)
 
     def _tell_sights(self) -> None:
         if self._world and (new := look(self._world).beyond(self._facts.sights)):
@@ -381,7 +390,7 @@ class Run:
     def _tell(self, event: Told) -> Told:
         """Let an event out, once no secret is in it; what is judged is what was told."""
         text = msgspec.json.encode(event).decode()
-        clean = without_secrets(text, self.client.transport.credentials.secrets())
+        clean = without_secrets(text, [*self.client.transport.credentials.secrets(), *self.options.secrets])
         if clean != text:
             event = msgspec.json.decode(clean, type=type(event))
         self._facts.apply(event)
@@ -390,24 +399,3 @@ class Run:
 
     def _now(self) -> float:
         return round(now() - self._began, 3)
-
-
-def plan_run(
-    specification: Specification,
-    requirements: Sequence[Requirement],
-    inventory: Inventory,
-    options: Options,
-    prepared: Prepared | None = None,
-) -> Plan:
-    """The plan of a run against a cluster as it was found."""
-    return make_plan(
-        specification,
-        requirements,
-        inventory,
-        load_checks() if options.engine != "upstream" else {},
-        EXPECTED_SECONDS,
-        nodes=options.nodes,
-        allow_disruptive=options.allow_disruptive,
-        named=options.named,
-        upstream=prepared.assignments(item.id for item in requirements) if prepared is not None else None,
-    )

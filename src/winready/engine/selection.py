@@ -22,6 +22,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     categories: list[str] = []
     requirements: list[str] = []
     skip: list[str] = []
+    features: list[str] = []
+    """Features of the matrix to show; they select no requirement, and whoever names them names what shows them."""
 
 
 def select(specification: Specification, selection: Selection) -> list[Requirement]:
@@ -29,7 +31,7 @@ def select(specification: Specification, selection: Selection) -> list[Requireme
     chosen = _chosen(specification, selection)
     skipped = {_requirement(specification, text).id for text in selection.skip}
     result = [item for item in specification.requirements if item.id in chosen and item.id not in skipped]
-    if not result:
+    if not result and not selection.features:
         raise SelectionError("the selection is empty: nothing would be verified; loosen --skip or select more")
     return result
 
@@ -44,6 +46,8 @@ def _chosen(specification: Specification, selection: Selection) -> set[str]:
         return chosen
     if selection.profile == "full":
         return {item.id for item in specification.requirements}
+    if selection.features:
+        return chosen
     return {item.id for item in specification.requirements if specification.level(item) == "core"}
 
 

@@ -79,6 +79,8 @@ class Place:
     kind: str
     path: str
     test: Test | None
+    whole: bool = False
+    """Whether it is the field itself that is judged, not some of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,9 @@ def load() -> Mapping[str, Rule]:
     return rules
 
 
-def read_data(name: str) -> Any:
-    """One of the package's own data files."""
-    content = (resources.files("winready.lint") / "data" / name).read_text(encoding="utf-8")
+def read_data(name: str, package: str = "winready.lint") -> Any:
+    """One of a package's own data files."""
+    content = (resources.files(package) / "data" / name).read_text(encoding="utf-8")
     for document in read(content):
         if isinstance(document, YamlError):
             raise document
@@ -185,7 +187,7 @@ def _rule(area: str, row: Mapping[str, Any]) -> Rule:
         area=area,
         title=row["title"],
         audience=row.get("for", "windows"),
-        places=tuple(_places(row)),
+        places=tuple(places(row)),
         when=row.get("when", ""),
         unless=row.get("unless", ""),
         declared=tuple(declared),
@@ -200,14 +202,15 @@ def _rule(area: str, row: Mapping[str, Any]) -> Rule:
     )
 
 
-def _places(row: Mapping[str, Any]) -> Iterable[Place]:
+def places(row: Mapping[str, Any]) -> Iterable[Place]:
+    """The fields that a row of data names by ``at`` and ``match``."""
     at = row.get("at", ())
     pairs = at.items() if isinstance(at, Mapping) else ((path, row.get("match")) for path in _listed(at))
     for path, match in pairs:
         kind, separator, rest = path.partition(":")
         if not separator:
             kind, rest = ("Pod", path) if match is not None else (path, "")
-        yield Place(kind, rest, None if match is None else _test(match))
+        yield Place(kind, rest, None if match is None else _test(match), match in ("set", "nonempty", True))
 
 
 def _listed(value: Any) -> Iterable[str]:

@@ -91,9 +91,12 @@ class _Reader:
                     raise self.error(at, "windows-nodes must be true or false")
                 config.windows_nodes = value
         config.ignores = list(self._ignores(lint.get("ignore") or []))
-        for rule, severity in (lint.get("rules") or {}).items():
+        rules = lint.get("rules") or {}
+        if not isinstance(rules, dict):
+            raise self.error(("lint", "rules"), "rules must be a mapping from rules to severities")
+        for rule, severity in rules.items():
             self._known(("lint", "rules", rule), rule)
-            if severity not in SEVERITIES:
+            if not isinstance(severity, str) or severity not in SEVERITIES:
                 raise self.error(
                     ("lint", "rules", rule), f"the severity of {rule} must be one of {', '.join(SEVERITIES)}"
                 )

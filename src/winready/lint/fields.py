@@ -7,10 +7,10 @@ which the object and the rules have in common, not of the number of rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
 
-from winready.lint.catalog import Rule, Test
+from winready.lint.catalog import Test
 from winready.spec.yamlfile import Path
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
@@ -18,26 +18,29 @@ CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _STEP = re.compile(r"\[\*\]|\[([^\]]+)\]|([^.\[\]]+)")
 
 
-class Fields:
-    """The tree of one kind; ``hits`` walks an object along it."""
+Row = TypeVar("Row")
+
+
+class Fields(Generic[Row]):
+    """The tree of one kind; ``hits`` walks an object along it, and tells the rows whose fields it has."""
 
     __slots__ = ("children", "each", "prefixes", "tests")
 
     def __init__(self) -> None:
-        self.children: dict[str, Fields] = {}
-        self.prefixes: list[tuple[str, Fields]] = []
-        self.each: Fields | None = None
-        self.tests: list[tuple[Rule, Test]] = []
+        self.children: dict[str, Fields[Row]] = {}
+        self.prefixes: list[tuple[str, Fields[Row]]] = []
+        self.each: Fields[Row] | None = None
+        self.tests: list[tuple[Row, Test]] = []
 
-    def add(self, pattern: str, rule: Rule, test: Test) -> None:
-        """Let ``rule`` test the fields that match ``pattern``."""
+    def add(self, pattern: str, row: Row, test: Test) -> None:
+        """Let ``row`` test the fields that match ``pattern``."""
         for steps in expand(pattern):
-            node = self
+            node: Fields[Row] = self
             for step in steps:
                 node = node._step(step)
-            node.tests.append((rule, test))
+            node.tests.append((row, test))
 
-    def _step(self, step: str) -> Fields:
+    def _step(self, step: str) -> Fields[Row]:
         if step == "[*]":
             self.each = self.each or Fields()
             return self.each
@@ -45,27 +48,33 @@ class Fields:
             for prefix, node in self.prefixes:
                 if prefix == step[:-1]:
                     return node
-            node = Fields()
-            self.prefixes.append((step[:-1], node))
-            return node
+            new: Fields[Row] = Fields()
+            self.prefixes.append((step[:-1], new))
+            return new
         return self.children.setdefault(step, Fields())
 
-    def hits(self, value: Any, path: Path = ()) -> Iterator[tuple[Rule, Path]]:
-        """Every rule whose test a field passes, with the path of the field."""
-        for rule, test in self.tests:
+    def hits(self, value: Any) -> list[tuple[Row, Path]]:
+        """Every row whose test a field passes, with the path of the field."""
+        found: list[tuple[Row, Path]] = []
+        self._collect(value, (), found)
+        return found
+
+    def _collect(self, value: Any, path: Path, found: list[tuple[Row, Path]]) -> None:
+        for row, test in self.tests:
             if test(value):
-                yield rule, path
+                found.append((row, path))
         if isinstance(value, dict):
-            for key, node in self.children.items():
-                if key in value:
-                    yield from node.hits(value[key], (*path, key))
+            children = self.children
+            for key in value:
+                if key in children:
+                    children[key]._collect(value[key], (*path, key), found)
             for prefix, node in self.prefixes:
                 for key in value:
                     if key.startswith(prefix):
-                        yield from node.hits(value[key], (*path, key))
+                        node._collect(value[key], (*path, key), found)
         elif self.each is not None and isinstance(value, list):
             for index, item in enumerate(value):
-                yield from self.each.hits(item, (*path, index))
+                self.each._collect(item, (*path, index), found)
 
 
 def expand(pattern: str) -> Iterable[tuple[str, ...]]:

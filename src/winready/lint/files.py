@@ -33,11 +33,11 @@ class Input:
         if self.content is not None:
             return self.content
         try:
-            with open(self.path, "rb") as stream:
+            with open(self.path, "rb", buffering=0) as stream:
                 size = os.fstat(stream.fileno()).st_size
                 if size > MAX_BYTES:
                     raise InputError(f"the file has {size >> 20:,} MiB; lint reads at most {MAX_BYTES >> 20:,} MiB")
-                return stream.read()
+                return stream.readall()
         except OSError as error:
             raise InputError(error.strerror or str(error)) from error
 
@@ -98,5 +98,7 @@ class Inputs:
 
 def excluded(path: str, patterns: Sequence[str]) -> bool:
     """Whether one of the patterns takes this path (``**`` is as good as ``*``)."""
+    if not patterns:
+        return False
     posix = Path(path).as_posix().removeprefix("./")
     return any(fnmatch(posix, pattern.replace("**", "*")) or fnmatch(posix, f"*/{pattern}") for pattern in patterns)

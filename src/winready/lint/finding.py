@@ -40,6 +40,13 @@ class Finding:
         return f"{self.kind} {place}".strip()
 
 
+def from_root(path: str) -> str:
+    """A path as code hosts name files: without the ``./`` of a folder that was named by a dot."""
+    while path.startswith("./"):
+        path = path[2:].lstrip("/")
+    return path
+
+
 @dataclass(slots=True)
 class Unreadable:
     """A file or document that could not be read."""

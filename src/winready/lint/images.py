@@ -13,17 +13,22 @@ _WINDOWS_NAME = re.compile(
     r"(?i)nanoserver|servercore|windows/server|dotnet/framework|^mcr\.microsoft\.com/windows[/:]"
 )
 _WINDOWS_TAG = re.compile(r"(?i)nanoserver|servercore|ltsc20\d\d|(?:^|[-_.])windows(?:[-_.]|$)|(?:^|[-_])10\.0\.\d{5}")
+_LINUX_TAG = re.compile(
+    r"(?:^|[-_.\d])(?:alpine|bookworm|bullseye|buster|trixie|bionic|focal|jammy|noble|ubi[89])(?:[-_.\d]|$)"
+)
+_DOCKER_HUB = re.compile(r"(?:(?:index\.)?docker\.io/)?(?:library/)?")
 _BUILD = re.compile(r"(?:^|[-_v])10\.0\.(\d{5})")
 
 
 @dataclass(frozen=True, slots=True)
 class BuildTable:
-    """The table of Windows builds."""
+    """The table of Windows builds, and of images that none of them runs."""
 
     releases: dict[int, str]
     tags: dict[str, int]
     supported: tuple[tuple[Range, frozenset[int]], ...]
     accepts_from: dict[int, int]
+    linux_only: frozenset[str]
 
 
 @cache
@@ -35,6 +40,7 @@ def builds() -> BuildTable:
         tags={tag: int(build) for build, row in data["builds"].items() for tag in row["tags"]},
         supported=tuple((parse_data_range(text), frozenset(row)) for text, row in data["supported"].items()),
         accepts_from={int(host): oldest for host, oldest in data["accepts_from"].items()},
+        linux_only=frozenset(data["linux_only"]),
     )
 
 
@@ -51,6 +57,15 @@ def is_windows(image: str) -> bool:
     """Whether the name or the tag says that this is a Windows image."""
     repository, tag = split(image)
     return bool(_WINDOWS_NAME.search(repository) or _WINDOWS_TAG.search(tag))
+
+
+@lru_cache(4096)
+def is_linux(image: str) -> bool:
+    """Whether it is known that there is no such image for Windows: by its name, or by the distribution in its tag."""
+    repository, tag = split(image)
+    if is_windows(image):
+        return False
+    return _DOCKER_HUB.sub("", repository, count=1) in builds().linux_only or bool(_LINUX_TAG.search(tag))
 
 
 @lru_cache(4096)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from winready.lint import catalog, rules, suppress
-from winready.lint.catalog import SEVERITIES, Effect, Judgement, Rule, Severity, rank
+from winready.lint import catalog, rules, sentences, suppress
+from winready.lint.catalog import SEVERITIES, Judgement, Rule, Severity, rank
 from winready.lint.context import Facts
 from winready.lint.fields import CONTAINER_LISTS, Fields, dotted
 from winready.lint.finding import Finding
@@ -16,15 +16,6 @@ from winready.lint.target import Target
 from winready.lint.versions import LAST
 from winready.spec.yamlfile import Document, Entry
 from winready.spec.yamlfile import Path as FieldPath
-
-_CONSEQUENCE: Mapping[Effect, str] = {
-    "rejected": "the API server refuses it",
-    "fails": "accepted, but it does not work",
-    "ignored": "accepted, but without effect",
-    "different": "works differently on Windows",
-    "supported": "works on Windows",
-}
-_CONTROLLER_OF_PODS = "the {kind} is accepted, but its pods are refused"
 
 
 @dataclass(slots=True)
@@ -54,9 +45,10 @@ class Judge:
         self.minimum = rank(minimum)
         self.below = dict.fromkeys(SEVERITIES, 0)
         self.pod_checks: list[tuple[Rule, PodCheck]] = []
+        self.chosen: dict[tuple[bool, bool], list[tuple[Rule, PodCheck]]] = {}
         self.object_checks: dict[str, list[tuple[Rule, ObjectCheck]]] = {}
-        self.every_pod, self.windows_pod = Fields(), Fields()
-        self.trees: dict[str, Fields] = {}
+        self.every_pod, self.windows_pod = Fields[Rule](), Fields[Rule]()
+        self.trees: dict[str, Fields[Rule]] = {}
         versions = facts.profile.versions
         for rule in catalog.load().values():
             if rule.judge(versions, True) or rule.judge(versions, False):
@@ -74,7 +66,7 @@ class Judge:
             if place.kind == "Pod":
                 tree = self.every_pod if rule.audience == "any" else self.windows_pod
             else:
-                tree = self.trees.setdefault(place.kind, Fields())
+                tree = self.trees.setdefault(place.kind, Fields[Rule]())
             tree.add(place.path, rule, place.test)
 
     def pod(self, pod: Pod, target: Target) -> Iterator[Located]:
@@ -86,10 +78,16 @@ class Judge:
             for rule, path in self.windows_pod.hits(pod.template):
                 if self._guarded(rule, pod) and (rule.audience == "windows" or not target.declared):
                     yield from self._locate(rule, pod.object, Hit(path), pod, target)
-        for rule, check in self.pod_checks:
-            if self._applies(rule, target):
-                for hit in check(pod, target, self.facts):
-                    yield from self._locate(rule, pod.object, hit, pod, target)
+        for rule, check in self._pod_checks(target):
+            for hit in check(pod, target, self.facts):
+                yield from self._locate(rule, pod.object, hit, pod, target)
+
+    def _pod_checks(self, target: Target) -> list[tuple[Rule, PodCheck]]:
+        """The checks whose rules apply to such a target; chosen once for each kind of it."""
+        kind = (target.windows, target.declared)
+        if kind not in self.chosen:
+            self.chosen[kind] = [one for one in self.pod_checks if self._applies(one[0], target)]
+        return self.chosen[kind]
 
     def object(self, view: View, involved: bool, prefix: FieldPath = (), kind: str = "") -> Iterator[Located]:
         """The findings about another object; ``prefix`` and ``kind`` look at an object inside it."""
@@ -150,18 +148,18 @@ class Judge:
 
     def _locate(
         self, rule: Rule, object: Object, hit: Hit, pod: Pod | None = None, target: Target | None = None
-    ) -> Iterator[Located]:
+    ) -> Iterable[Located]:
         judgement = rule.judge(self.facts.profile.versions, target.declared if target else True)
         if judgement is None:
-            return
+            return ()
         severity = self.severities.get(rule.id) or hit.severity or judgement.worst.severity
         if rank(severity) < self.minimum:
             self.below[severity] += 1
-            return
+            return ()
         below = (*pod.prefix, *hit.path) if pod else hit.path
         path = (*object.path, *below)
         document = object.document
-        finding = self._finding(rule, judgement, object.file, document, document.nearest(path), hit)
+        finding = self._finding(rule, judgement, object.file, document, document.nearest(path), hit, object.kind)
         finding.kind, finding.namespace, finding.name = object.kind, object.namespace, object.name
         finding.field = dotted(below)
         if pod and len(hit.path) > 2 and hit.path[1] in CONTAINER_LISTS:
@@ -169,31 +167,34 @@ class Judge:
         if target:
             finding.evidence = target.evidence
             finding.fixable = bool(rule.repair) and (target.sure or rule.audience == "any")
-        if finding.effect == "rejected" and object.kind not in ("Pod", "Namespace", "RuntimeClass"):
-            self._controller(finding, rule, judgement, object.kind)
         template = pod.template if pod else None
         finding.suppressed = suppress.reason(rule.id, object, template, object.file, finding.line, self.ignores)
-        yield Located(finding, rule, document, path, pod, target)
+        return (Located(finding, rule, document, path, pod, target),)
 
-    def _controller(self, finding: Finding, rule: Rule, judgement: Judgement, kind: str) -> None:
-        """Some refusals hit the pods of a controller, not the controller itself."""
+    def _refuses_pods(self, rule: Rule, judgement: Judgement, kind: str) -> bool:
+        """Whether the refusal hits the pods of a controller, not the controller itself."""
+        if kind in ("", "Pod", "Namespace", "RuntimeClass"):
+            return False
         last = judgement.worst.versions.high or LAST
         wanted = self.facts.profile.versions.high or LAST
-        if rule.admission or (kind == "StatefulSet" and min(last, wanted) < 34):
-            refused = _CONSEQUENCE["rejected"]
-            finding.message = finding.message.replace(refused, _CONTROLLER_OF_PODS.format(kind=kind), 1)
+        return rule.admission or (kind == "StatefulSet" and min(last, wanted) < 34)
 
     def _finding(
-        self, rule: Rule, judgement: Judgement, file: str, document: Document, entry: Entry, hit: Hit
+        self,
+        rule: Rule,
+        judgement: Judgement,
+        file: str,
+        document: Document,
+        entry: Entry,
+        hit: Hit,
+        kind: str = "",
     ) -> Finding:
         text, worst = document.text, judgement.worst
         line, column = text.position(entry.key)
         excerpt = text.line(line)
         width = entry.key_end - entry.key or entry.value_end - entry.value
         versions = hit.versions or worst.versions
-        message = f"{hit.detail or rule.title}: {_CONSEQUENCE[worst.effect]}. {rule.why}"
-        if worst.note:
-            message += f" {worst.note}"
+        through = kind if self._refuses_pods(rule, judgement, kind) else ""
         return Finding(
             rule=rule.id,
             severity=self.severities.get(rule.id) or hit.severity or worst.severity,
@@ -207,7 +208,7 @@ class Judge:
             name="",
             container="",
             field="",
-            message=message,
+            message=sentences.message(rule, worst, hit.detail, through),
             fix=rule.fix,
             since=f"1.{versions.low}",
             until=None if versions.high is None else f"1.{versions.high}",

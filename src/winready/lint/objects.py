@@ -48,12 +48,10 @@ CLUSTER_SCOPED = frozenset({"PersistentVolume", "StorageClass", "RuntimeClass", 
 def dig(value: Any, *steps: str | int) -> Any:
     """The value below ``steps``, or None wherever the way ends."""
     for step in steps:
-        if isinstance(step, int):
-            if not isinstance(value, list) or step >= len(value):
-                return None
-            value = value[step]
-        elif isinstance(value, dict):
+        if isinstance(value, dict):
             value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
+            value = value[step]
         else:
             return None
     return value
@@ -74,22 +72,26 @@ def items(value: Any, *steps: str | int) -> list[Any]:
 class Object:
     """One Kubernetes object and its place in a file."""
 
-    __slots__ = ("document", "file", "kind", "name", "namespace", "path", "value")
+    __slots__ = ("annotations", "document", "file", "kind", "name", "namespace", "path", "value")
 
     def __init__(self, file: str, document: Document, path: Path, value: Mapping[str, Any], default: str) -> None:
         self.file, self.document, self.path, self.value = file, document, path, value
         self.kind = str(value.get("kind"))
-        self.name = str(dig(value, "metadata", "name") or dig(value, "metadata", "generateName") or "")
-        namespace = dig(value, "metadata", "namespace")
-        self.namespace = "" if self.kind in CLUSTER_SCOPED else str(namespace or default)
-
-    @property
-    def annotations(self) -> Mapping[str, Any]:
-        return mapping(self.value, "metadata", "annotations")
+        metadata = mapping(value, "metadata")
+        self.name = str(metadata.get("name") or metadata.get("generateName") or "")
+        self.namespace = "" if self.kind in CLUSTER_SCOPED else str(metadata.get("namespace") or default)
+        self.annotations = mapping(metadata, "annotations")
 
 
 def objects(file: str, document: Document, default_namespace: str) -> Iterator[Object]:
     """The objects of a document that rules know; lists are taken apart, everything else is passed over."""
+    for object in everything(file, document, default_namespace):
+        if known(object):
+            yield object
+
+
+def everything(file: str, document: Document, default_namespace: str) -> Iterator[Object]:
+    """The objects of a document whatever their kind; lists are taken apart."""
     pending: list[tuple[Path, Any]] = [((), document.value)]
     while pending:
         path, value = pending.pop(0)
@@ -98,12 +100,15 @@ def objects(file: str, document: Document, default_namespace: str) -> Iterator[O
         kind, version = value.get("kind"), value.get("apiVersion")
         if not isinstance(kind, str) or not isinstance(version, str):
             continue
-        group = version.rpartition("/")[0]
-        if kind in _GROUPS:
-            if group in _GROUPS[kind]:
-                yield Object(file, document, path, value, default_namespace)
-        elif kind.endswith("List") and isinstance(value.get("items"), list):
+        if kind not in _GROUPS and kind.endswith("List") and isinstance(value.get("items"), list):
             pending += [((*path, "items", index), item) for index, item in enumerate(value["items"])]
+        else:
+            yield Object(file, document, path, value, default_namespace)
+
+
+def known(object: Object) -> bool:
+    """Whether rules know this kind of object."""
+    return str(object.value["apiVersion"]).rpartition("/")[0] in _GROUPS.get(object.kind, ())
 
 
 @dataclass(frozen=True, slots=True)

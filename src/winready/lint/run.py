@@ -17,7 +17,7 @@ from winready.lint.context import Backend, Facts, Profile, Scope
 from winready.lint.files import Input, InputError, Inputs
 from winready.lint.finding import Finding, Summary, Unreadable
 from winready.lint.judge import Judge, Located
-from winready.lint.objects import CLUSTER_SCOPED, Object, dig, items, objects, pod_of
+from winready.lint.objects import CLUSTER_SCOPED, Object, dig, items, mapping, objects, pod_of
 from winready.lint.rules import View
 from winready.lint.target import decide
 from winready.spec import yamlfile
@@ -168,6 +168,7 @@ class Run:
 
     def _related(self, scope: Scope) -> Iterator[Located]:
         """The objects of a folder that concern its Windows workloads."""
+        most = dict(filter(None, map(_scaled, scope.waiting)))
         for object in scope.waiting:
             backends = _backends(object, scope)
             involved = bool(backends)
@@ -178,7 +179,7 @@ class Run:
                     self.facts.volumes.add(str(dig(object.value, "spec", "volumeName") or ""))
             elif object.kind in ("Service", "NetworkPolicy"):
                 involved = involved or self.settings.profile.has_windows_nodes
-            yield from self.judge.object(View(object, self.facts, backends), involved)
+            yield from self.judge.object(View(object, self.facts, backends, most), involved)
 
     def _cluster_scoped(self, object: Object) -> Iterator[Located]:
         involved = object.kind == "PriorityClass" and self.summary.windows > 0
@@ -193,6 +194,14 @@ class Run:
         elif object.kind == "RuntimeClass":
             involved = _names_windows(dig(object.value, "scheduling"))
         yield from self.judge.object(View(object, self.facts, ()), involved)
+
+
+def _scaled(object: Object) -> tuple[tuple[str, str, str], int] | None:
+    """The workload that an autoscaler scales, and how far."""
+    most = dig(object.value, "spec", "maxReplicas") if object.kind == "HorizontalPodAutoscaler" else None
+    reference = mapping(object.value, "spec", "scaleTargetRef") if isinstance(most, int) else {}
+    key = object.namespace, str(reference.get("kind")), str(reference.get("name"))
+    return (key, most) if reference and isinstance(most, int) else None
 
 
 def _backends(object: Object, scope: Scope) -> Sequence[Backend]:

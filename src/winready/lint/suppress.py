@@ -13,7 +13,7 @@ from winready.spec.yamlfile import Text
 
 ANNOTATION = "lint-ignore.winready.io/"
 
-_COMMENT = re.compile(r"(?:^|\s)#\s*winready:ignore\b[ \t]*(.*?)\s*$")
+_COMMENT = re.compile(r"(?:^|\s)#\s*winready:ignore\b(.*)")
 _RULES = re.compile(r"([a-z0-9-]+(?:\s*,\s*[a-z0-9-]+)*)(?:\s+(.*))?")
 
 
@@ -34,7 +34,8 @@ def reason(rule: str, object: Object, template: object, file: str, line: int, ig
     for found in (object.annotations, mapping(template, "metadata", "annotations")):
         if ANNOTATION + rule in found:
             return str(found[ANNOTATION + rule] or "").strip()
-    return _by_comment(rule, object.document.text, line)
+    text = object.document.text
+    return _by_comment(rule, text, line) if text.has("winready:ignore") else ""
 
 
 def _by_comment(rule: str, text: Text, line: int) -> str:
@@ -53,7 +54,7 @@ def parse(line: str) -> tuple[list[str], str]:
     """The rules and the reason of an ignore comment on this line."""
     if "winready:ignore" not in line or (match := _COMMENT.search(line)) is None:
         return [], ""
-    parts = _RULES.fullmatch(match[1])
+    parts = _RULES.fullmatch(match[1].strip())
     return ([one.strip() for one in parts[1].split(",")], parts[2] or "") if parts else ([], "")
 
 

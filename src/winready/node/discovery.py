@@ -119,5 +119,5 @@ def _yaml(text: str | None) -> dict[str, Any]:
 def _json(text: str) -> dict[str, Any]:
     try:
         return _mapping(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}

@@ -158,7 +158,7 @@ def read_release(text: str, file: str) -> str:
     try:
         document: Any = json.loads(text)
         assets = {asset["name"]: asset.get("digest") or "" for asset in document["assets"]}
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ""
     algorithm, _, digest = str(assets.get(file) or "").partition(":")
     return digest if algorithm == "sha256" and _DIGEST.fullmatch(digest) else ""

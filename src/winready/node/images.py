@@ -78,7 +78,7 @@ def _fit(entries: list[Entry], build: int) -> Entry | None:
 
 def _by_name(image: str, builds: list[int]) -> str:
     """What is wrong with a pause image as far as its release tells, where no registry does."""
-    match = re.search(r"/pause:(\d+(?:\.\d+)+)$", image)
+    match = re.search(r"/pause:(\d{1,9}(?:\.\d{1,9})+)$", image)
     if match is None:
         return ""
     have = tuple(int(part) for part in match[1].split("."))

@@ -34,7 +34,7 @@ _REFERENCE = re.compile(
     rf"(?:(?P<host>{_HOST})/)?(?P<path>{_PART}(?:/{_PART})*)"
     r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
-_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
+_CHALLENGE = re.compile(r'(?<!\w)(\w+)="([^"]*)"')
 State = Literal["found", "missing", "refused", "silent", "garbled"]
 
 

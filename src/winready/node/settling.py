@@ -40,7 +40,7 @@ _MIRROR_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?")
 _MIRROR_URL = re.compile(r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::(\d{1,5}))?(?:/[A-Za-z0-9._~-]+)*/?")
 _PROXY = re.compile(r"https?://[^\s/@'\"]+/?")
 _LABEL = re.compile(r"([A-Za-z0-9./_-]+)=([A-Za-z0-9._-]*)")
-_TAINT = re.compile(r"[A-Za-z0-9./_-]+(?:=[A-Za-z0-9._-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
+_TAINT = re.compile(r"[A-Za-z0-9./_-]{1,317}(?:=[A-Za-z0-9._-]{0,63})?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
 
 
 @dataclass

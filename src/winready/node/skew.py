@@ -34,7 +34,7 @@ def plain_release(text: str) -> str:
 def check_release(release: str, server: str) -> None:
     """Refuse what cannot join: too old for these scripts, newer than the API server, or too far behind it."""
     if not is_release(release):
-        raise ParametersError(f"{release!r} is not a release of Kubernetes", "write it like 1.36.3")
+        raise ParametersError(f"{release[:60]!r} is not a release of Kubernetes", "write it like 1.36.3")
     version = Version.parse(release)
     if version < OLDEST:
         raise ParametersError(
@@ -44,7 +44,12 @@ def check_release(release: str, server: str) -> None:
         )
     if not server:
         return
-    host = Version.parse(server)
+    try:
+        host = Version.parse(server)
+    except ValueError:
+        raise ParametersError(
+            f"the API server does not say which Kubernetes it is: {server[:60]!r}", "look at it with 'kubectl version'"
+        ) from None
     if (host.major, host.minor) < (version.major, version.minor):
         raise ParametersError(
             f"a kubelet {release} is newer than the API server ({server}), which Kubernetes does not allow",

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from winready.checks.registry import load_checks
 from winready.engine.selection import Selection, select
+from winready.features import catalogue
+from winready.features.choosing import selected
 from winready.proof.expected.model import HARMLESS, Expectation
-from winready.proof.expected.table import expected
+from winready.proof.expected.table import HEALTHY, expected
 from winready.proof.furnishing import on_request
 from winready.proof.healthy.model import Variant
 from winready.proof.healthy.table import VARIANTS, variant
@@ -45,11 +49,20 @@ def choose(categories: Sequence[str], names: Sequence[str], thorough: bool) -> l
         verified |= {rule.id for rule in standard.rules}
     faults = [find(name).name for name in names]
     for fault in faults:
+        if categories and only_features(expected(fault)):
+            raise ValueError(f"{fault} concerns features of the matrix, and no category")
         if not _concerns(expected(fault), verified):
             raise ValueError(f"no check of the selected categories verifies what {fault} concerns")
     if not names:
-        faults = [fault for fault in FAULTS if _concerns(expected(fault), verified)]
-    return [Trial(fault, _with_fault(fault, verified, categories, thorough)) for fault in faults]
+        faults = [
+            fault
+            for fault in FAULTS
+            if _concerns(expected(fault), verified) and not (categories and only_features(expected(fault)))
+        ]
+    return [
+        Trial(fault, _with_features(_with_fault(fault, verified, categories, thorough), fault, categories, thorough))
+        for fault in faults
+    ]
 
 
 def choose_sound(categories: Sequence[str], names: Sequence[str], thorough: bool) -> list[Trial]:
@@ -68,6 +81,9 @@ def _with_fault(fault: str, verified: set[str], categories: Sequence[str], thoro
     if thorough:
         return _everything(categories)
     expectation = expected(fault)
+    if only_features(expectation):
+        # To all requirements such a cluster is the one of `(healthy)`.
+        return Selection(features=cheap_features())
     at_stake = [name for name in expectation.at_stake if name in verified]
     if find(fault).after_reboot:
         # Nodes are rebooted last: whatever runs before sees the cluster of `(healthy)`.
@@ -95,13 +111,50 @@ def _on_sound(this: Variant, categories: Sequence[str], thorough: bool) -> Selec
     skipped = [] if thorough else _long_beside(this.at_stake)
     if categories:
         return Selection(categories=list(categories), skip=skipped)
+    if this.features and not thorough:
+        core = [category.name for category in load_standard().document.categories if category.level == "core"]
+        return selected(Selection(categories=core, skip=skipped), this.features.split())
     # What is blocked by a refusal is listed for the core alone.
     if this.blocked or not (this.whole or thorough):
         return Selection(skip=skipped)
     if not this.plan and not thorough:
         # The sandbox as it comes up is like most clusters, which have one IP family, for instance.
         skipped += on_request(load_standard())
-    return _everything(skip=skipped)
+    everything = _everything(skip=skipped)
+    return _all_features(everything) if this.name == HEALTHY else everything
+
+
+def _all_features(selection: Selection) -> Selection:
+    return msgspec.structs.replace(selection, features=shown_by(selection))
+
+
+def _with_features(selection: Selection, fault: str, categories: Sequence[str], thorough: bool) -> Selection:
+    """The same, with the features that must notice the fault and with what shows them."""
+    if categories:
+        return selection
+    if thorough:
+        return _all_features(selection)
+    names = expected(fault).unshown
+    return selected(selection, names) if names else selection
+
+
+def only_features(expectation: Expectation) -> bool:
+    """Whether no requirement and no rule has to do with a fault."""
+    return bool(expectation.features) and not expectation.at_stake and not expectation.blocked
+
+
+def cheap_features() -> list[str]:
+    """Those that a check of their own shows, and nothing else."""
+    return [name for name, entry in catalogue.load().items() if entry.check and not entry.requirements]
+
+
+def shown_by(selection: Selection) -> list[str]:
+    """Every feature that a run of this selection can show."""
+    chosen = {item.id for item in select(load_standard(), selection)}
+    rows = catalogue.load().items()
+    return [
+        name for name, entry in rows if entry.way in ("check", "requirement") and chosen.issuperset(entry.requirements)
+    ]
 
 
 def _everything(categories: Sequence[str] = (), skip: Sequence[str] = ()) -> Selection:

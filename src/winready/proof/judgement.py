@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from winready.checks.registry import load_checks
+from winready.engine.outcomes import FeatureResult
+from winready.engine.rules.judge import LINUX_CONFORMANCE
 from winready.proof.expected.model import Expectation
 from winready.proof.healthy.model import Variant
 from winready.report.record import Record
 
 SHOWN = 300
+UNSEEN = frozenset(["ws2019", "ws2025", "ws-sac", "kube-proxy-l2bridge", "cni-azure", "cni-ovn", "cni-flannel"])
+"""Features that a sandbox as it comes up has nothing of: other builds of Windows, other networks."""
 RIGHTS = "winready rbac"
 """A next step about rights, which a cluster that grants them all can do without."""
 
@@ -112,11 +116,13 @@ def _complaints(proof: Proof | Soundness) -> str:
 
 def judge(name: str, expectation: Expectation, node: str, record: Record) -> Proof:
     """Hold the outcomes against what is expected; requirements without a check are not part of the proof."""
-    declared, blocks = expectation.requirements, expectation.blocked
+    unshown = [_feature(name) for name in expectation.unshown]
+    declared, blocks = [*expectation.requirements, *unshown], expectation.blocked
     proof = Proof(name=name, declared=declared, blocks=blocks, node=node, seconds=record.duration_s)
     checked = load_checks()
     results = {item.id: (item.outcome, item.reason) for item in record.requirements if item.id in checked}
-    rules = {item.id: (item.outcome, item.reason) for item in record.rules}
+    # Rules are about what requirements rest on: without any there is nothing for them to look at.
+    rules = {item.id: (item.outcome, item.reason) for item in record.rules if record.requirements}
     for each, (outcome, reason) in (results | rules).items():
         proof.outcomes[each], proof.reasons[each] = outcome, reason
         if each in declared:
@@ -126,14 +132,33 @@ def judge(name: str, expectation: Expectation, node: str, record: Record) -> Pro
                 proof.missed.append(each)
         elif each not in blocks and outcome != "passed":
             proof.false_alarms.append(each)
+    for item in record.features:
+        each = _feature(item.id)
+        proof.outcomes[each], proof.reasons[each] = item.outcome, item.reason
+        if each in declared:
+            unnamed = node and item.outcome == "failed" and node not in item.reason
+            if item.outcome == "passed" or unnamed:
+                proof.missed.append(each)
+        elif not _well(item):
+            proof.false_alarms.append(each)
     return proof
+
+
+def _feature(name: str) -> str:
+    """How a proof names a feature beside requirements and rules."""
+    return f"feature {name}"
+
+
+def _well(item: FeatureResult) -> bool:
+    """Whether a feature is shown, or one of those that the plain sandbox has not."""
+    return item.outcome == "passed" or (item.outcome == "not-applicable" and item.id in UNSEEN)
 
 
 def judge_sound(variant: Variant, records: Sequence[Record]) -> Soundness:
     """On a sound cluster everything passes, or is waived by its flag, or is blocked and says by whom."""
     known = (variant.name, variant.sentence, variant.fact, variant.flags, variant.refused)
     sound = Soundness(*known, seconds=max(record.duration_s for record in records))
-    sound.verdict = next((record.verdict for record in records if record.verdict != "Pass"), "Pass")
+    sound.verdict = next((record.verdict or "none" for record in records if record.verdict != "Pass"), "Pass")
     sound.windows_pods = max(record.windows_pods_started for record in records)
     checked = load_checks()
     for record in records:
@@ -156,9 +181,14 @@ def judge_sound(variant: Variant, records: Sequence[Record]) -> Soundness:
                 sound.waived[rule.id] = str(rule.waived_by)
             # What no pod could be started for, no rule can judge either.
             allowed = ("passed", "blocked") if variant.blocked else ("passed",)
+            if rule.id == LINUX_CONFORMANCE and variant.foreign:
+                allowed = ("blocked",)
             _note(sound, rule.id, rule.outcome, rule.reason, rule.outcome in allowed or rule.id in sound.waived)
         if record.leftovers:
             _note(sound, "cleanup", "left behind", "; ".join(record.leftovers), False)
+        for feature in record.features:
+            wanted = feature.outcome == "passed" if feature.id in variant.features.split() else _well(feature)
+            _note(sound, _feature(feature.id), feature.outcome, feature.reason, wanted)
         if variant.most_windows_pods and record.windows_pods_started > variant.most_windows_pods:
             many = f"{record.windows_pods_started} were started, at most {variant.most_windows_pods} should be"
             _note(sound, "windows-pods", "too many", many, False)

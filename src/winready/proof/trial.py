@@ -11,14 +11,16 @@ import gc
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
+from winready.checks.rights import prepared_namespaces, rights_to_grant
 from winready.cluster.client import Client
 from winready.cluster.kubeconfig import Target
 from winready.cluster.rights import manifest
 from winready.cluster.settings import Settings, parse_toleration
 from winready.engine.options import Options
 from winready.engine.run import Run
-from winready.engine.selection import Selection
+from winready.engine.selection import Selection, select
 from winready.engine.terms import Terms
+from winready.features.choosing import showing
 from winready.proof.choosing import Trial
 from winready.proof.conformance import conformance_result
 from winready.proof.expected.table import expected
@@ -70,7 +72,7 @@ async def _hold(trial: Trial) -> Proof | Soundness:
     async with _scene(PLAIN, trial.selection) as scene:
         # As clusters break: after they came up in good health.
         broken = await scene.sandbox.break_fault(trial.name)
-        record = await _run(scene, PLAIN, trial.selection, failed=expectation.conformance)
+        record = await _run(scene, PLAIN, trial.selection, fault=trial.name if expectation.conformance else "")
     return judge(trial.name, expectation, broken[0].node if broken else "", record)
 
 
@@ -84,13 +86,12 @@ async def _scene(this: Variant, selection: Selection) -> AsyncIterator[Scene]:
         yield scene
 
 
-async def _run(
-    scene: Scene, this: Variant, selection: Selection, number: int = 0, failed: tuple[str, ...] = ()
-) -> Record:
+async def _run(scene: Scene, this: Variant, selection: Selection, number: int = 0, fault: str = "") -> Record:
     settings = Settings(
         run_id=RUN_ID.format(number),
         tolerations=tuple(parse_toleration(text) for text in this.tolerate),
         active_directory=own_domain(vars(scene.sandbox.plan)),
+        namespace_prefix=this.namespace_prefix,
     )
     options = Options(
         settings=settings,
@@ -100,13 +101,14 @@ async def _run(
         terms=Terms(
             windows_builds=this.windows_builds,
             waived=list(this.waived),
-            conformance=conformance_result(failed, scene.sandbox.plan.minor),
+            conformance=conformance_result(fault),
         ),
         parallel=PARALLEL,
     )
+    options = showing(options, selection.features)
     record = Record()
     plane = scene.sandbox.embedded
-    user = _operator(scene) if this.least_rights else ADMIN
+    user = _operator(scene, selection, settings) if this.least_rights else ADMIN
     async with (
         Client.connect(Target(plane.url, token=plane.token(user)), WireConnector(plane.inside)) as client,
         aclosing(Run(client, load_standard(), options).stream()) as events,
@@ -116,9 +118,10 @@ async def _run(
     return record
 
 
-def _operator(scene: Scene) -> User:
-    """Somebody with the rights that ``winready rbac`` prints."""
-    directory = own_domain(vars(scene.sandbox.plan))
-    for obj in manifest("winready", "winready", OPERATOR.name, directory=directory):
-        scene.api.create(f"{obj['kind'].lower()}s", obj)
+def _operator(scene: Scene, selection: Selection, settings: Settings) -> User:
+    """Somebody with the rights that ``winready rbac`` prints for these requirements and features."""
+    requirements = [*(item.id for item in select(load_standard(), selection)), *selection.features]
+    spaces = prepared_namespaces(requirements, settings) if settings.namespace_prefix else []
+    for obj in [*spaces, *manifest("winready", "winready", OPERATOR.name, rights_to_grant(requirements, settings))]:
+        scene.api.create(f"{obj['kind'].lower()}s", obj, obj["metadata"].get("namespace", ""))
     return OPERATOR

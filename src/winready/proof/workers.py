@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import threading
@@ -14,10 +13,10 @@ from multiprocessing.process import BaseProcess
 
 from winready.proof.choosing import Trial
 from winready.proof.judgement import Proof, Soundness
+from winready_sandbox.garbage import leave_alone_what_is_there
 
 PRELOADED = ["winready.proof.trial", "winready_sandbox.programs.catalogue"]
 """What every worker needs: loaded once, before they part."""
-GARBAGE = 50_000
 SURROUNDINGS = {"PYTHONSAFEPATH": "1", "PYTHONHASHSEED": "0"}
 """Python's helpers start with ``python -c``, which would import whatever file lies where the user stands; and with an
 order of sets that is another each time, and what happens at one moment in another order."""
@@ -55,8 +54,7 @@ def _same_surroundings() -> Iterator[None]:
 
 def _prepare() -> None:
     """Make a worker ready: nothing that it has loaded by now is ever garbage, and little that a run makes is."""
-    gc.freeze()
-    gc.set_threshold(GARBAGE)
+    leave_alone_what_is_there()
     if parent := multiprocessing.parent_process():
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from markupsafe import Markup
 
 from winready.report import words
-from winready.report.comparing import Comparison, Row, changed
+from winready.report.comparing import Comparison, Row, changed, tally
 from winready.report.formats import escape, table
 from winready.report.html import page
 from winready.report.printable import printable
 
-SIGNS = {"worse": "▼", "better": "▲", "changed": "~", "new": "+", "gone": "-", "same": "="}
+SIGNS = {"worse": "▼", "better": "▲", "changed": "~", "not judged": "·", "new": "+", "gone": "-", "same": "="}
 
 
 def as_text(found: Comparison) -> str:
@@ -24,12 +24,21 @@ def as_text(found: Comparison) -> str:
         lines.append(f"{letter}  {side.name}{run}: {side.verdict}, {where}, Windows {', '.join(side.builds) or '-'}")
     lines += [f"note: {note}" for note in found.notes]
     lines += ["", ", ".join(f"{count} {name}" for name, count in found.counts) or "nothing to compare"]
-    for row in changed(found.rows):
-        lines.append(
-            f"{SIGNS[row.change]} {row.id:<48} {row.before or 'not selected'} -> {row.after or 'not selected'}"
-        )
-        lines += [f"    {text}" for text in _why(row)]
+    lines += _lines(found.rows)
+    for name, rows in found.advisory:
+        lines += ["", f"{name}, which the verdict does not look at: {_tally(rows)}", *_lines(rows)]
     return printable("\n".join(lines) + "\n")
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[str]:
+    for row in changed(rows):
+        (_, before), (_, after) = row.sides
+        yield f"{SIGNS[row.change]} {row.id:<48} {before} -> {after}"
+        yield from (f"    {text}" for text in _why(row))
+
+
+def _tally(rows: Sequence[Row]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in tally(rows))
 
 
 def _why(row: Row) -> Iterator[str]:
@@ -47,12 +56,6 @@ def _why(row: Row) -> Iterator[str]:
 def as_markdown(found: Comparison) -> str:
     """A table that can be published."""
     a, b = escape(found.a.name), escape(found.b.name)
-    rows = [
-        (SIGNS[row.change] + " " + row.change, row.id, _outcome(row.before), _outcome(row.after),
-         "; ".join(filter(None, (row.reason_before and f"{found.a.name}: {row.reason_before}",
-                                 row.reason_after and f"{found.b.name}: {row.reason_after}"))))
-        for row in found.rows
-    ]  # fmt: skip
     lines = [
         f"## {a} and {b}",
         "",
@@ -64,44 +67,65 @@ def as_markdown(found: Comparison) -> str:
         "",
         *(f"Note: {escape(note)}." for note in found.notes),
         "",
-        f"| change | requirement | {a} | {b} | why |",
-        "|---|---|---|---|---|",
-        *(f"| {' | '.join(escape(cell) for cell in row)} |" for row in rows),
+        *_markdown_table("requirement", found, found.rows),
         "",
     ]
+    for name, rows in found.advisory:
+        summary = f"**{name.capitalize()}:** {_tally(rows)}. Advisory, not part of the verdict."
+        lines += [summary, "", *_markdown_table(name.removesuffix("s"), found, rows), ""]
     return "\n".join(lines)
 
 
-def _outcome(name: str) -> str:
-    return f"{words.MARKS[name]} {name}" if name else "not selected"
+def _markdown_table(thing: str, found: Comparison, rows: Sequence[Row]) -> Iterator[str]:
+    yield f"| change | {thing} | {escape(found.a.name)} | {escape(found.b.name)} | why |"
+    yield "|---|---|---|---|---|"
+    for row in rows:
+        reasons = ((found.a.name, row.reason_before), (found.b.name, row.reason_after))
+        why = "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
+        cells = (f"{SIGNS[row.change]} {row.change}", row.id, *(_outcome(*side) for side in row.sides), why)
+        yield f"| {' | '.join(escape(cell) for cell in cells)} |"
+
+
+def _outcome(name: str, text: str) -> str:
+    return f"{words.MARKS[name]} {text}" if name else text
 
 
 def as_csv(found: Comparison) -> str:
-    """For a spreadsheet."""
-    columns = ("requirement", "change", found.a.name, found.b.name, "reason A", "reason B", "seconds A", "seconds B")
+    """For a spreadsheet; features and workloads come after the requirements."""
+    columns = (
+        "requirement", "change", found.a.name, found.b.name, "reason A", "reason B", "seconds A", "seconds B", "kind",
+        "seen A", "seen B",
+    )  # fmt: skip
     rows = [
         (row.id, row.change, row.before, row.after, row.reason_before, row.reason_after, row.seconds_before,
-         row.seconds_after)
-        for row in found.rows
+         row.seconds_after, kind, row.sides[0][1], row.sides[1][1])
+        for kind, of_kind in (("requirement", found.rows), ("feature", found.features), ("workload", found.workloads))
+        for row in of_kind
     ]  # fmt: skip
     return table(columns, rows)
 
 
-def as_html(found: Comparison, *, home: str = "") -> str:
-    """One self-contained page."""
+def as_html(found: Comparison, *, home: str = "", runs: tuple[str, str] = ("", "")) -> str:
+    """One self-contained page. ``home``: where it is a part of; ``runs``: what the two are called there."""
     style = page.asset("base.css") + page.asset("compare.css")
     policy = f"default-src 'none'; style-src {page.digest(style)}; base-uri 'none'; form-action 'none'"
-    worth = changed(found.rows)
+    parts = [("requirements", found.rows), *found.advisory]
     template = page.environment().get_template("compare.html")
     return template.render(
         found=found,
-        changed=worth,
-        same=[row for row in found.rows if row not in worth],
+        parts=[(name, tally(rows), *_apart(rows)) for name, rows in parts],
         style=Markup(style),  # noqa: S704 - our own file, allowed by its digest
         policy=policy,
         signs=SIGNS,
         home=home,
+        runs=runs,
     )
+
+
+def _apart(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """What is worth a word, and the rest."""
+    worth = changed(rows)
+    return worth, [row for row in rows if row not in worth]
 
 
 FORMS: dict[str, Callable[[Comparison], str]] = {

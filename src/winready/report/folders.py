@@ -12,6 +12,7 @@ from winready.engine import journal
 from winready.report import record
 
 DEFAULT = "winready-runs"
+_READ = (record.NAME, journal.NAME)
 
 
 class RunNotFound(Exception):
@@ -35,15 +36,29 @@ def create(base: Path, run_id: str) -> Path:
     return folder
 
 
+def inside(base: Path, folder: Path) -> bool:
+    """Whether a run in a report folder is really there, and no link leads out of it."""
+    try:
+        home = base.resolve()
+        return all(path.resolve().is_relative_to(home) for path in (folder, *(folder / name for name in _READ)))
+    except (OSError, RuntimeError):
+        return False
+
+
+def runs(base: Path, name: str) -> list[Path]:
+    """The folders below that hold a file of a run."""
+    return [path.parent for path in base.glob(f"*/{name}") if inside(base, path.parent)] if base.is_dir() else []
+
+
 def find(base: Path, run: str | None) -> Path:
     """The folder of a run by path or id, finished or not; without a name, the newest that finished."""
     if run is None:
-        runs = [path.parent for path in base.glob(f"*/{record.NAME}")] if base.is_dir() else []
-        if not runs:
+        found = runs(base, record.NAME)
+        if not found:
             raise RunNotFound(f"there is no finished run in {base}; 'winready run' makes one")
         # Ids sort by time; a copy under another name is newest only when there is nothing else.
-        return max(runs, key=lambda path: (RUN_ID.fullmatch(path.name) is not None, path.name))
-    for candidate in (Path(run), base / run):
-        if any((candidate / name).is_file() for name in (record.NAME, journal.NAME)):
+        return max(found, key=lambda path: (RUN_ID.fullmatch(path.name) is not None, path.name))
+    for candidate, named in ((Path(run), True), (base / run, False)):
+        if any((candidate / name).is_file() for name in _READ) and (named or inside(base, candidate)):
             return candidate
     raise RunNotFound(f"there is no run {run!r}, neither as a folder nor in {base}")

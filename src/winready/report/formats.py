@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import yaml
 
-from winready.engine.outcomes import RequirementResult
+from winready.engine.outcomes import FeatureResult, RequirementResult
 from winready.report import junit, record, sonobuoy, words
 from winready.report.html import page
 from winready.report.printable import printable
@@ -23,9 +23,16 @@ COLUMNS = (
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
+def as_text(run: Record) -> str:
+    """What a terminal shows of it."""
+    lines = [*words.cluster_lines(run), "", *(words.result_line(item) for item in run.requirements), ""]
+    return "".join(f"{printable(line)}\n" for line in [*lines, *(line for _, line in words.summary_lines(run))])
+
+
 def as_csv(run: Record) -> str:
-    """One row per requirement and rule, for spreadsheets: no cell of it is ever taken for a formula."""
-    return table(COLUMNS, [*(_requirement_row(run, item) for item in run.requirements), *_rule_rows(run)])
+    """One row per requirement, rule, feature and workload, for spreadsheets: no cell is ever taken for a formula."""
+    rows = [*(_requirement_row(run, item) for item in run.requirements), *_rule_rows(run)]
+    return table(COLUMNS, [*rows, *(_feature_row(run, item) for item in run.features), *_workload_rows(run)])
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -45,7 +52,7 @@ def _cell(value: object) -> object:
 
 def _requirement_row(run: Record, item: RequirementResult) -> list[object]:
     probes = item.evidence.probes
-    nodes = sorted({pod.node for pod in item.evidence.pods if pod.os == "windows" and pod.build})
+    nodes = item.evidence.windows_nodes
     return [
         run.run_id, "requirement", item.id, item.category, item.level, item.outcome, item.reason, item.next_step,
         item.expected, item.observed, item.duration_s, item.verifier, " ".join(nodes), len(probes),
@@ -61,12 +68,47 @@ def _rule_rows(run: Record) -> list[list[object]]:
     ]  # fmt: skip
 
 
+def _workload_rows(run: Record) -> list[list[object]]:
+    return [
+        [run.run_id, "workload", item.title, "", "ready" if item.ready else "not ready", item.outcome,
+         words.workload_line(item), "", "", "", "", "", "", "", "", run.verdict_text]
+        for item in run.workloads
+    ]  # fmt: skip
+
+
+def _feature_row(run: Record, item: FeatureResult) -> list[object]:
+    probes = item.evidence.probes
+    nodes = item.evidence.windows_nodes
+    return [
+        run.run_id, "feature", item.id, item.area, item.documented, item.outcome, item.reason, item.next_step,
+        item.expected, item.observed, item.duration_s, item.way, " ".join(nodes), len(probes),
+        sum(not probe.ok for probe in probes), run.verdict_text,
+    ]  # fmt: skip
+
+
+def _features_markdown(run: Record) -> list[str]:
+    """What became of features: contradictions in sight, the table folded away."""
+    if not run.features:
+        return []
+    lines = ["", f"**Features:** {escape(words.features_text(run.features))}. Advisory, not part of the verdict.", ""]
+    lines += [f"- **{escape(item.id)}** {escape(item.reason)}" for item in run.features if item.contradiction]
+    rows = [
+        f"| {words.MARKS[item.outcome]} {item.outcome} | {escape(item.area)} | {escape(item.name)} "
+        f"| {escape(item.documented)} | {item.way} | {escape(item.reason)} |"
+        for item in run.features
+    ]
+    head = ["| outcome | area | feature | documented | shown by | |", "|---|---|---|---|---|---|"]
+    summary = f"<details><summary>{len(run.features)} features of the support matrix</summary>"
+    return [*lines, "", summary, "", *head, *rows, "", "</details>"]
+
+
 def as_markdown(run: Record) -> str:
     """For a pull request: the verdict, what did not pass and why, everything else folded away."""
     cluster = f"Kubernetes {escape(run.cluster.version)}" if run.cluster else "the cluster could not be looked at"
     where = " on the sandbox (simulated)" if run.simulated else ""
     lines = [
-        f"## {words.MARKS['passed' if run.verdict == 'Pass' else 'failed']} {escape(run.verdict_text)}",
+        f"## {words.MARKS[{'Pass': 'passed', 'Fail': 'failed'}.get(run.verdict or '', 'blocked')]} "
+        f"{escape(run.verdict_text)}",
         "",
         f"{cluster}{where}, run `{run.run_id}`, {words.duration(run.duration_s)}, {escape(run.tool)}",
         "",
@@ -80,6 +122,9 @@ def as_markdown(run: Record) -> str:
         if rule.outcome != "passed":
             waived = f" (waived by `{rule.waived_by}`)" if rule.waived_by else ""
             lines.append(f"- **{escape(rule.id)}** {rule.outcome}{waived}: {escape(rule.reason)}")
+    for workload in run.workloads:
+        first, *others = (escape(line) for _, line in words.workload_lines(workload))
+        lines += [f"- {first}", *(f"  - {line}" for line in others)]
     lines += [f"- {escape(line)}" for line in words.not_judged_lines(run)]
     lines += [f"- left behind on the cluster: {escape(left)}" for left in run.leftovers]
     rows = [
@@ -88,8 +133,8 @@ def as_markdown(run: Record) -> str:
         for item in run.requirements
     ]
     summary = f"<details><summary>{len(run.requirements)} requirements</summary>"
-    lines += ["", summary, "", "| outcome | requirement | took | |", "|---|---|---:|---|", *rows, "", "</details>", ""]
-    return "\n".join(lines)
+    lines += ["", summary, "", "| outcome | requirement | took | |", "|---|---|---:|---|", *rows, "", "</details>"]
+    return "\n".join([*lines, *_features_markdown(run), ""])
 
 
 def escape(text: str) -> str:
@@ -106,6 +151,7 @@ def as_yaml(run: Record) -> str:
 
 
 FORMATS: dict[str, Callable[[Record], str]] = {
+    "text": as_text,
     "html": page.render,
     "junit": junit.render,
     "csv": as_csv,

@@ -18,23 +18,39 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from winready.engine import journal, outcomes
-from winready.report import record
+from winready.engine.verdict import EXIT_INTERRUPTED
+from winready.engine.workloads import WorkloadResult, labelled
+from winready.report import folders, record, words
+from winready.report.causes import by_cause
 
 NAME = ".history.sqlite3"
-VERSION = 3
+VERSION = 6
 SANDBOX = "sandbox"
 PATIENCE = 2.0
 """Seconds to wait for somebody else's work on the index; then it is made anew in memory."""
 _TABLES = """
 create table runs (
   folder text primary key, run_id text not null, stamp text not null, started text not null, duration_s real not null,
-  verdict text not null, verdict_text text not null, exit_code integer not null, scope text not null,
+  verdict text, verdict_text text not null, exit_code integer not null, scope text not null,
   cluster text not null, server text not null, version text not null, digest text not null, tool text not null,
-  simulated integer not null
+  simulated integer not null, because text not null, causes integer not null, builds text not null
 ) without rowid;
 create table results (
   folder text not null, requirement text not null, outcome text not null, reason text not null,
   duration_s real not null, primary key (folder, requirement)
+) without rowid;
+create table rules (
+  folder text not null, rule text not null, outcome text not null, reason text not null, gates text not null,
+  waived integer not null, primary key (folder, rule)
+) without rowid;
+create table features (
+  folder text not null, feature text not null, name text not null, area text not null, outcome text not null,
+  reason text not null, works integer, contradiction integer not null, way text not null,
+  primary key (folder, feature)
+) without rowid;
+create table workloads (
+  folder text not null, workload text not null, outcome text not null, reason text not null,
+  primary key (folder, workload)
 ) without rowid;
 create table damaged (folder text primary key, stamp text not null, why text not null) without rowid;
 """
@@ -45,6 +61,22 @@ class _Result(msgspec.Struct):
     outcome: outcomes.Outcome
     reason: str = ""
     duration_s: float = 0.0
+    category: str = ""
+    level: str = ""
+    next_step: str = ""
+
+
+class _Feature(_Result):
+    name: str = ""
+    area: str = ""
+    way: str = ""
+    works: bool | None = None
+    contradiction: str = ""
+
+
+class _Node(msgspec.Struct):
+    os: str = ""
+    build: str = ""
 
 
 class _Cluster(msgspec.Struct):
@@ -52,6 +84,7 @@ class _Cluster(msgspec.Struct):
     version: str = ""
     uid: str = ""
     simulated: bool = False
+    nodes: list[_Node] = []
 
 
 class _Run(msgspec.Struct):
@@ -60,7 +93,7 @@ class _Run(msgspec.Struct):
     schema: str
     run_id: str
     started: str
-    verdict: str
+    verdict: str | None
     verdict_text: str
     exit_code: int
     scope: str
@@ -70,6 +103,9 @@ class _Run(msgspec.Struct):
     settings: dict[str, Any] = {}
     cluster: _Cluster | None = None
     requirements: list[_Result] = []
+    rules: list[outcomes.RuleResult] = []
+    features: list[_Feature] = []
+    workloads: list[WorkloadResult] = []
 
 
 @dataclass(frozen=True)
@@ -81,7 +117,7 @@ class Entry:
     run_id: str
     started: str
     duration_s: float
-    verdict: str
+    verdict: str | None
     verdict_text: str
     exit_code: int
     scope: str
@@ -92,6 +128,17 @@ class Entry:
     digest: str
     tool: str
     simulated: bool
+    because: str
+    """The first of the causes that kept it from passing; empty for a Pass."""
+    causes: int
+    """How many there are."""
+    builds: str
+    """The Windows builds of the cluster."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended before its time."""
+        return self.exit_code == EXIT_INTERRUPTED
 
     @property
     def label(self) -> str:
@@ -108,6 +155,34 @@ class Outcome(NamedTuple):
     outcome: str
     reason: str
     duration_s: float
+
+
+class RuleSeen(NamedTuple):
+    """The outcome of a rule in a run."""
+
+    outcome: str
+    reason: str
+    gates: str
+    waived: bool
+
+
+class FeatureSeen(NamedTuple):
+    """What a run shows of a feature."""
+
+    name: str
+    area: str
+    outcome: str
+    reason: str
+    works: bool | None
+    contradiction: bool
+    way: str
+
+
+class WorkloadSeen(NamedTuple):
+    """What a run says of a workload; one that has passed is ready."""
+
+    outcome: str
+    reason: str
 
 
 class History:
@@ -151,7 +226,7 @@ class History:
             self._database.execute("analyze")
 
     def _forget(self, folder: str) -> None:
-        for table in ("results", "runs", "damaged"):
+        for table in ("results", "rules", "features", "workloads", "runs", "damaged"):
             self._database.execute(f"delete from {table} where folder = ?", (folder,))  # noqa: S608
 
     def _add(self, folder: str, stamp: str) -> None:
@@ -159,6 +234,8 @@ class History:
             run = msgspec.json.decode((self.base / folder / record.NAME).read_bytes(), type=_Run)
             if run.schema != record.SCHEMA:
                 raise msgspec.DecodeError(f"it is of the schema {run.schema[:40]!r}, not {record.SCHEMA}")
+            if wrong := record.implausible(run.started, run.duration_s, run.exit_code):
+                raise msgspec.DecodeError(wrong)
         except (OSError, *journal.NOT_JSON) as error:
             self._database.execute("insert or replace into damaged values (?, ?, ?)", (folder, stamp, str(error)))
             return
@@ -167,7 +244,8 @@ class History:
         row = (
             folder, run.run_id, stamp, run.started, run.duration_s, run.verdict, run.verdict_text, run.exit_code,
             run.scope, identity, cluster.server, cluster.version, run.spec.get("digest", ""), run.tool,
-            bool(run.settings.get("sandbox")) or cluster.simulated,
+            bool(run.settings.get("sandbox")) or cluster.simulated, *_because(run),
+            ", ".join(sorted({node.build for node in cluster.nodes if node.os == "windows" and node.build})),
         )  # fmt: skip
         self._database.execute(f"insert or replace into runs values ({', '.join('?' * len(row))})", row)  # noqa: S608
         self._database.executemany(
@@ -175,6 +253,25 @@ class History:
             [
                 (folder, item.id, item.outcome, "" if item.outcome == "passed" else item.reason, item.duration_s)
                 for item in run.requirements
+            ],
+        )
+        self._database.executemany(
+            "insert or replace into rules values (?, ?, ?, ?, ?, ?)",
+            [(folder, rule.id, rule.outcome, rule.reason, rule.gates, bool(rule.waived_by)) for rule in run.rules],
+        )
+        self._database.executemany(
+            "insert or replace into features values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (folder, item.id, item.name, item.area, item.outcome, "" if item.outcome == "passed" else item.reason,
+                 item.works, bool(item.contradiction), item.way)
+                for item in run.features
+            ],
+        )  # fmt: skip
+        self._database.executemany(
+            "insert or replace into workloads values (?, ?, ?, ?)",
+            [
+                (folder, name, item.outcome, "" if item.ready else words.workload_reason(item))
+                for name, item in labelled(run.workloads).items()
             ],
         )
 
@@ -197,11 +294,65 @@ class History:
                 found[requirement] = Outcome(*rest)
         return wanted
 
+    def rules(self, runs: Sequence[Entry]) -> dict[str, dict[str, RuleSeen]]:
+        """Outcomes of rules, by folder and rule."""
+        query = "select rule, outcome, reason, gates, waived from rules"
+        return {
+            folder: {
+                name: RuleSeen(outcome, reason, gates, bool(waived)) for name, outcome, reason, gates, waived in rows
+            }
+            for folder, rows in self._advisory(query, runs)
+        }
+
+    def features(self, runs: Sequence[Entry]) -> dict[str, dict[str, FeatureSeen]]:
+        """What was seen of features, by folder and feature; runs that were to show none are left out."""
+        query = "select feature, name, area, outcome, reason, works, contradiction, way from features"
+        return {
+            folder: {
+                feature: FeatureSeen(
+                    name, area, outcome, reason, None if works is None else bool(works), bool(odd), way
+                )
+                for feature, name, area, outcome, reason, works, odd, way in rows
+            }
+            for folder, rows in self._advisory(query, runs)
+        }
+
+    def workloads(self, runs: Sequence[Entry]) -> dict[str, dict[str, WorkloadSeen]]:
+        """What was said of workloads, by folder and workload; runs that were asked about none are left out."""
+        query = "select workload, outcome, reason from workloads"
+        return {
+            folder: {name: WorkloadSeen(*rest) for name, *rest in rows} for folder, rows in self._advisory(query, runs)
+        }
+
+    def _advisory(self, query: str, runs: Sequence[Entry]) -> Iterator[tuple[str, list[Any]]]:
+        for run in runs:
+            if rows := self._database.execute(f"{query} where folder = ?", (run.folder,)).fetchall():
+                yield run.folder, rows
+
+
+def _because(run: _Run) -> tuple[str, int]:
+    """The first cause that decided, and how many there are; rules are told by name, as no requirement shows them."""
+    results = [
+        outcomes.RequirementResult(
+            id=item.id, category=item.category, level=item.level, outcome=item.outcome, reason=item.reason,
+            next_step=item.next_step,
+        )
+        for item in run.requirements
+    ]  # fmt: skip
+    found = by_cause(results, run.rules, air_gapped=run.settings.get("air_gapped") is True)
+    causes = [cause for cause in found if cause.decides]
+    if run.verdict == "Pass" or not causes:
+        return "", 0
+    first = causes[0]
+    return (first.reason if len(first.ids) > 1 else f"{first.ids[0]}: {first.reason}"), len(causes)
+
 
 def unfinished(base: Path, limit: int = 20) -> list[tuple[str, bool]]:
     """Runs that have a journal and no record, newest first, and whether they are still in progress."""
-    folders = (path.parent for path in base.glob(f"*/{journal.NAME}"))
-    names = sorted((folder.name for folder in folders if not (folder / record.NAME).exists()), reverse=True)
+    names = sorted(
+        (folder.name for folder in folders.runs(base, journal.NAME) if not (folder / record.NAME).exists()),
+        reverse=True,
+    )
     return [(name, journal.in_progress(base / name)) for name in names[:limit]]
 
 
@@ -213,10 +364,10 @@ def counts(results: dict[str, Outcome]) -> str:
 
 def stamps(base: Path) -> Iterator[tuple[str, str]]:
     """Every run folder with a mark that changes when its record does."""
-    for path in base.glob(f"*/{record.NAME}"):
+    for folder in folders.runs(base, record.NAME):
         with contextlib.suppress(OSError):
-            status = path.stat()
-            yield path.parent.name, f"{status.st_mtime_ns} {status.st_size}"
+            status = (folder / record.NAME).stat()
+            yield folder.name, f"{status.st_mtime_ns} {status.st_size}"
 
 
 def _open(base: Path) -> sqlite3.Connection:

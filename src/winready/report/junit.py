@@ -1,4 +1,4 @@
-"""JUnit: one case per requirement and per rule, with the failure text, fit for any reader of such files."""
+"""JUnit: one case per requirement, rule and workload, with the failure text, fit for any reader of such files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.engine.workloads import WorkloadResult
+from winready.report import words
+from winready.report.comparing import unjudged
 from winready.report.printable import printable
 from winready.report.record import Record
 
@@ -16,7 +19,13 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def render(record: Record, *, draft: Sequence[str] = ()) -> str:
     """The run as a JUnit document. ``draft``: what it must say that it is not."""
-    cases = [_requirement(item) for item in record.requirements] + [_rule(item) for item in record.rules]
+    cut = record.interrupted
+    cases = [_requirement(item, cut=cut) for item in record.requirements]
+    cases += [_rule(item, cut=cut) for item in record.rules] + [_workload(item, cut=cut) for item in record.workloads]
+    if cut:
+        # Told once; without it a reader that counts failures would take an interrupted run for a good one.
+        said = _body("interrupted", record.verdict_text, "; ".join(record.verdict_reasons[:1]))
+        cases.append(f'<testcase classname="winready" name="run" time="0.000">{said}</testcase>')
     properties = {
         "winready.run": record.run_id,
         "winready.verdict": record.verdict_text,
@@ -53,7 +62,7 @@ def render(record: Record, *, draft: Sequence[str] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _requirement(item: RequirementResult) -> str:
+def _requirement(item: RequirementResult, *, cut: bool) -> str:
     head = f'<testcase classname={_attribute(item.category)} name={_attribute(item.id)} time="{item.duration_s:.3f}">'
     parts = [item.reason]
     for title, text in (("expected", item.expected), ("observed", item.observed), ("next step", item.next_step)):
@@ -61,19 +70,27 @@ def _requirement(item: RequirementResult) -> str:
             parts.append(f"{title}: {text}")
     failed_probes = [f"{probe.title}: {probe.observed}" for probe in item.evidence.probes if not probe.ok]
     parts += failed_probes[:20]
-    return head + _body(item.outcome, item.reason, "\n".join(parts), advisory=item.level == "advisory") + "</testcase>"
+    aside = item.level == "advisory" or unjudged(item.outcome, interrupted=cut)
+    return head + _body(item.outcome, item.reason, "\n".join(parts), aside=aside) + "</testcase>"
 
 
-def _rule(item: RuleResult) -> str:
+def _rule(item: RuleResult, *, cut: bool) -> str:
     head = f'<testcase classname="Rules" name={_attribute(item.id)} time="0.000">'
     outcome = "passed" if item.waived_by or item.gates != "run" else item.outcome
-    return head + _body(outcome, item.reason, item.reason) + "</testcase>"
+    return head + _body(outcome, item.reason, item.reason, aside=unjudged(outcome, interrupted=cut)) + "</testcase>"
 
 
-def _body(outcome: str, reason: str, text: str, *, advisory: bool = False) -> str:
+def _workload(item: WorkloadResult, *, cut: bool) -> str:
+    head = f'<testcase classname="Workloads" name={_attribute(item.title)} file={_attribute(item.path)} time="0.000">'
+    lines = "\n".join(line for _, line in words.workload_lines(item))
+    aside = unjudged(item.outcome, interrupted=cut)
+    return head + _body(item.outcome, words.workload_line(item), lines, aside=aside) + "</testcase>"
+
+
+def _body(outcome: str, reason: str, text: str, *, aside: bool = False) -> str:
     if outcome == "passed":
         return f"<system-out>{_text(text)}</system-out>"
-    if outcome == "not-applicable" or advisory:
+    if outcome == "not-applicable" or aside:
         return f"<skipped message={_attribute(f'{outcome}: {reason}')}/>"
     tag = "failure" if outcome == "failed" else "error"
     return f"<{tag} type={_attribute(outcome)} message={_attribute(reason)}>{_text(text)}</{tag}>"

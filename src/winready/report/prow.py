@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from winready.engine.verdict import EXIT_INTERRUPTED
 from winready.report import junit, record, words
 from winready.report.html import page
 from winready.report.printable import printable
@@ -21,7 +20,7 @@ def write(run: Record, folder: Path) -> None:
     artifacts.mkdir(parents=True, exist_ok=True)
     start = _time(run.started)
     end = start + timedelta(seconds=run.duration_s)
-    result = "SUCCESS" if run.verdict == "Pass" else "ABORTED" if run.exit_code == EXIT_INTERRUPTED else "FAILURE"
+    result = "SUCCESS" if run.verdict == "Pass" else "ABORTED" if run.interrupted else "FAILURE"
     version = run.cluster.version if run.cluster else ""
     metadata = {"run": run.run_id, "verdict": run.verdict_text, "tool": run.tool, "kubernetes": version}
     _json(folder / "started.json", {"timestamp": int(start.timestamp())})
@@ -38,7 +37,8 @@ def write(run: Record, folder: Path) -> None:
 
 
 def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text or "1970-01-01T00:00:00+00:00")
+    found = datetime.fromisoformat(text or "1970-01-01T00:00:00+00:00")
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _json(path: Path, document: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,14 +13,18 @@ from winready.cluster.inventory import Inventory, is_simulated
 from winready.engine import events, journal
 from winready.engine.coverage import Coverage, cover
 from winready.engine.journal import NOT_JSON, Unreadable
-from winready.engine.outcomes import RequirementResult, RuleResult
+from winready.engine.outcomes import FeatureResult, RequirementResult, RuleResult
 from winready.engine.plan import Plan
 from winready.engine.selection import Selection
+from winready.engine.verdict import EXIT_INTERRUPTED
+from winready.engine.workloads import WorkloadResult
 from winready.report.files import write_whole
 from winready.spec.loader import load_standard
 
 SCHEMA = "winready-run/1"
 NAME = "run.json"
+LONGEST = 366 * 86400
+"""Seconds: no run takes a year."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,7 +46,8 @@ class Record(msgspec.Struct, kw_only=True):
     tool: str = ""
     started: str = ""
     duration_s: float = 0.0
-    verdict: Literal["Pass", "Fail"] = "Fail"
+    verdict: Literal["Pass", "Fail"] | None = "Fail"
+    """None when the run was interrupted."""
     verdict_text: str = "Fail (unfinished)"
     exit_code: int = 3
     scope: Literal["complete", "partial"] = "partial"
@@ -53,6 +59,10 @@ class Record(msgspec.Struct, kw_only=True):
     plan: Plan | None = None
     rules: list[RuleResult] = []
     requirements: list[RequirementResult] = []
+    features: list[FeatureResult] = []
+    """Features of the matrix that were to be shown; advisory, and never part of the verdict."""
+    workloads: list[WorkloadResult] = []
+    """Workloads that the run was to answer for, and whether they will find what they rely on."""
     fixtures: list[Span] = []
     cleanup_s: float = 0.0
     leftovers: list[str] = []
@@ -63,6 +73,11 @@ class Record(msgspec.Struct, kw_only=True):
     """Windows nodes that the verdict says nothing about, and why."""
     linux_not_judged: dict[str, str] = {}
     """Linux nodes on which nothing of the run was, and why."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended before its time, so that there is no verdict; earlier versions called that a Fail."""
+        return self.exit_code == EXIT_INTERRUPTED
 
     @property
     def simulated(self) -> bool:
@@ -91,6 +106,10 @@ class Record(msgspec.Struct, kw_only=True):
                 self.not_judged, self.linux_not_judged = self.coverage.not_judged, self.coverage.linux_not_judged
             case events.RequirementFinished():
                 self.requirements = [*self.requirements, event.result]
+            case events.FeatureFinished():
+                self.features = [*self.features, event.result]
+            case events.WorkloadJudged():
+                self.workloads = [*self.workloads, event.result]
             case events.RuleJudged():
                 self.rules = [*self.rules, event.result]
             case events.FixtureReady():
@@ -114,6 +133,8 @@ class Record(msgspec.Struct, kw_only=True):
         known = self.selected or [item.id for item in load_standard().requirements]
         order = {name: index for index, name in enumerate(known)}
         self.requirements = sorted(self.requirements, key=lambda item: order.get(item.id, len(order)))
+        wanted = {name: index for index, name in enumerate(self.selection.features)}
+        self.features = sorted(self.features, key=lambda item: wanted.get(item.id, len(wanted)))
 
 
 class RecordFile:
@@ -168,7 +189,7 @@ def read(folder: Path) -> Record:
     try:
         head = msgspec.json.decode(data, type=_Head)
         if head.schema == SCHEMA:
-            return msgspec.json.decode(data, type=Record)
+            return _plausible(msgspec.json.decode(data, type=Record))
     except NOT_JSON as error:
         raise Unreadable(f"{path} is no record of a run: {error}") from None
     raise Unreadable(f"{path} is of the schema {head.schema[:40]!r}; this winready reads {SCHEMA}")
@@ -188,7 +209,36 @@ def read_events(folder: Path) -> list[events.AnyEvent]:
 
 def read_story(folder: Path) -> Record:
     """The record of a run from its journal, however far it came; raises `Unreadable`."""
-    return from_events(read_events(folder))
+    try:
+        return _plausible(from_events(read_events(folder)))
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"{folder / journal.NAME} tells of no run that there can be: {error}") from None
+
+
+def implausible(started: str, duration_s: float, exit_code: int) -> str:
+    """Why no run can have been like that; empty if one can."""
+    try:
+        if started and datetime.fromisoformat(started).year < 2000:
+            return "started is before there was Kubernetes"
+    except ValueError:
+        return "started is no time"
+    if not 0 <= duration_s <= LONGEST:
+        return f"duration_s is not between 0 and {LONGEST}"
+    return "" if 0 <= exit_code <= 255 else "exit_code is not between 0 and 255"
+
+
+def _plausible(record: Record) -> Record:
+    wrong = implausible(record.started, record.duration_s, record.exit_code)
+    times = [time for each in record.requirements for time in (each.started_s, each.duration_s)]
+    times += [time for each in record.fixtures for time in (each.started_s, each.seconds)]
+    times += [
+        time for each in record.requirements for probe in each.evidence.probes for time in (probe.at_s, probe.seconds)
+    ]
+    if any(not -LONGEST <= time <= LONGEST for time in (*times, record.cleanup_s)):
+        wrong = wrong or f"something began or took more than {LONGEST} seconds"
+    if wrong:
+        raise msgspec.ValidationError(wrong)
+    return record
 
 
 class _Head(msgspec.Struct):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from winready.cluster import directory
-from winready.engine import events
+from winready.engine import events, preflight
 from winready.report import record
 from winready.spec.loader import json_schema
 
@@ -36,7 +36,18 @@ def active_directory() -> dict[str, Any]:
     return {"$schema": DIALECT, "$id": f"urn:{directory.SCHEMA.replace('/', ':')}", "title": title, **schema}
 
 
-SCHEMAS = {"spec": specification, "run": run, "journal": journal, "active-directory": active_directory}
+def doctor() -> dict[str, Any]:
+    """Of what ``winready doctor -o json`` prints."""
+    return _published(preflight.Examined, "winready doctor -o json", "Examined", preflight.SCHEMA)
+
+
+SCHEMAS = {
+    "spec": specification,
+    "run": run,
+    "journal": journal,
+    "doctor": doctor,
+    "active-directory": active_directory,
+}
 
 
 def _published(kind: Any, title: str, versioned: str, version: str) -> dict[str, Any]:

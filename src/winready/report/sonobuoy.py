@@ -87,7 +87,7 @@ def _document(items: list[Item]) -> str:
 
 
 def _details(result: RequirementResult) -> dict[str, Any]:
-    nodes = sorted({pod.node for pod in result.evidence.pods if pod.os == "windows" and pod.build})
+    nodes = result.evidence.windows_nodes
     failed = [f"{probe.title}: {probe.observed}" for probe in result.evidence.probes if not probe.ok]
     return {
         "outcome": result.outcome,

@@ -11,17 +11,11 @@ import json
 import re
 from typing import Any
 
-from winready.spec.yamlfile import MAX_DEPTH, MAX_VALUES, Document, Entry, Map, Seq, Text, YamlError
+from winready.spec.yamlfile import MAX_DEPTH, MAX_VALUES, Document, Map, Seq, Text, YamlError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 _ATOM = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
-
-
-def looks_like_json(content: str) -> bool:
-    """Whether kubectl would read this file as JSON."""
-    match = re.search(r"\S", content)
-    return match is not None and match[0] == "{"
 
 
 def read(text: Text) -> tuple[list[Document], YamlError | None]:
@@ -94,7 +88,7 @@ class _Scanner:
             if key in result:
                 self.duplicates.append((key, at))
             result[key] = value
-            result.entries[key] = Entry(at, key_end, value_start, value_end)
+            result.spans[key] = (at, key_end, value_start, value_end)
             at = _skip(self.content, value_end)
         result.end = at + 1
         return result, at + 1
@@ -107,7 +101,7 @@ class _Scanner:
                 at = self.expect(",", at, "]")
             value, value_end = self.value(at, depth + 1)
             result.append(value)
-            result.entries.append(Entry(at, at, at, value_end))
+            result.spans.append((at, at, at, value_end))
             at = _skip(self.content, value_end)
         result.end = at + 1
         return result, at + 1

@@ -97,7 +97,7 @@ def _cross_check(raw: Any) -> Iterator[Finding]:
             VersionRange.parse(_text(item, "kubernetes") or ">=1.0")
         except ValueError as error:
             yield Finding((*where, "kubernetes"), str(error))
-        if "statement" in item and not _text(item, "statement").strip():
+        if isinstance(item, dict) and "statement" in item and not _text(item, "statement").strip():
             yield Finding((*where, "statement"), "a requirement needs a statement")
     for section, field in (("categories", "name"), ("rules", "id")):
         names = [_text(item, field) for item in _items(raw, section)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from msgspec import inspect
 
 Path = tuple[str | int, ...]
@@ -36,7 +37,12 @@ class Mistake:
 
 def check_shape(value: Any, expected: type) -> list[Finding]:
     """Compare plain data with a Struct type."""
-    return list(_compare(value, inspect.type_info(expected), ()))
+    return list(_compare(value, _type_info(expected), ()))
+
+
+@functools.cache
+def _type_info(expected: type) -> inspect.Type:
+    return inspect.type_info(expected)
 
 
 def nearest(word: str, known: list[str]) -> str:
@@ -119,4 +125,4 @@ def _name(value: Any) -> str:
         return "a map"
     if isinstance(value, list):
         return "a list"
-    return msgspec.json.encode(value).decode()
+    return json.dumps(value)

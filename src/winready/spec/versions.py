@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.\d+)?(?:[-+]\S*)?")
-_RELEASE = re.compile(r"v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")
+_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.\d+)?(?:[-+]\S*)?", re.ASCII)
+_RELEASE = re.compile(r"v?\d{1,6}\.\d{1,6}\.\d{1,6}(?:-[0-9A-Za-z.-]+)?")
 _SAID = re.compile(r"v\d+\.\d+\.\d+[^\s\"']*")
 _MINOR = r"\d+\.\d+"
 
@@ -72,7 +72,7 @@ def is_release(text: str) -> bool:
 
 def release_order(release: str) -> tuple[int, ...]:
     """What releases are sorted by: ``(1, 36, 3)`` of ``v1.36.3``."""
-    return tuple(int(text) for text in re.findall(r"\d+", release)[:3])
+    return tuple(int(text) for text in re.findall(r"\d{1,18}", release)[:3])
 
 
 def said_version(words: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_BUILD = r"(\d+\.\d+\.\d+)"
+_BUILD = r"(\d{1,9}\.\d{1,9}\.\d{1,9})(?!\d)"
 _BANNER = re.compile(rf"Windows \[\D* {_BUILD}(?:\.\d+)?\]")
 """Containers of the test images speak English, a host speaks whatever it was installed in: ``[Versión 10.0...]``."""
 _KERNEL = re.compile(_BUILD)

@@ -14,9 +14,21 @@ import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 
 MAX_DEPTH = 200
 MAX_VALUES = 1_000_000
@@ -25,6 +37,7 @@ Path = tuple[str | int, ...]
 _STR, _BINARY = "tag:yaml.org,2002:str", "tag:yaml.org,2002:binary"
 _SEPARATOR = re.compile(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _CONTENT = re.compile(r"^[ \t]*(?!#|%|---|\r?$)\S", re.MULTILINE)
+_FIRST = re.compile(r"\S")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WORDS: dict[str, bool | float | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
@@ -54,36 +67,55 @@ class Entry(NamedTuple):
     value_end: int
 
 
+Span = tuple[int, int, int, int]
+"""The numbers of an ``Entry``, as the readers keep them: there is one for every value, and few are ever asked for."""
+
+
 class Map(dict[str, Any]):
     """A mapping that knows where its keys stand."""
 
-    __slots__ = ("end", "entries", "flow", "start")
+    __slots__ = ("end", "flow", "spans", "start")
 
     def __init__(self, start: int, flow: bool) -> None:
-        super().__init__()
         self.start, self.end, self.flow = start, start, flow
-        self.entries: dict[str, Entry] = {}
+        self.spans: dict[str, Span] = {}
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """Where each key and its value stand."""
+        return {key: Entry(*span) for key, span in self.spans.items()}
 
 
 class Seq(list[Any]):
     """A list that knows where its items stand."""
 
-    __slots__ = ("end", "entries", "flow", "start")
+    __slots__ = ("end", "flow", "spans", "start")
 
     def __init__(self, start: int, flow: bool) -> None:
-        super().__init__()
         self.start, self.end, self.flow = start, start, flow
-        self.entries: list[Entry] = []
+        self.spans: list[Span] = []
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Where each item stands."""
+        return [Entry(*span) for span in self.spans]
 
 
 class Text:
     """The text of a file and the way from an offset to a line and column."""
 
-    __slots__ = ("_lines", "content")
+    __slots__ = ("_has", "_lines", "content")
 
     def __init__(self, content: str) -> None:
         self.content = content
+        self._has: dict[str, bool] = {}
         self._lines: list[int] | None = None
+
+    def has(self, word: str) -> bool:
+        """Whether a word stands anywhere; asked often, looked for once."""
+        if word not in self._has:
+            self._has[word] = word in self.content
+        return self._has[word]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1."""
@@ -100,7 +132,8 @@ class Text:
 
     def _starts(self) -> list[int]:
         if self._lines is None:
-            self._lines = [0, *(match.end() for match in re.finditer("\n", self.content))]
+            lengths = [len(line) + 1 for line in self.content.split("\n")]
+            self._lines = [0, *accumulate(lengths[:-1])]
         return self._lines
 
 
@@ -115,16 +148,17 @@ class Document:
 
     def entry(self, path: Path) -> Entry | None:
         """The place of the value at ``path``, or None when the path does not exist."""
-        value, found = self.value, None
+        value: Any = self.value
+        span: Span | None = None
         for step in path:
             if isinstance(value, Map) and step in value:
-                found = value.entries[str(step)]
+                span = value.spans[str(step)]
             elif isinstance(value, Seq) and isinstance(step, int) and step < len(value):
-                found = value.entries[step]
+                span = value.spans[step]
             else:
                 return None
             value = value[step]
-        return found
+        return Entry(*span) if span else None
 
     def nearest(self, path: Path) -> Entry:
         """The place of ``path`` or of its nearest parent that exists."""
@@ -157,11 +191,12 @@ def decode(data: bytes) -> str:
 
 def read(content: str) -> Iterator[Document | YamlError]:
     """Every document of a file in order; a document that cannot be read comes as its error."""
-    from winready.spec import jsonfile
-
     text = Text(content)
     json_error: YamlError | None = None
-    if jsonfile.looks_like_json(content):
+    # kubectl takes a file that begins like this for JSON.
+    if (match := _FIRST.search(content)) is not None and match[0] == "{":
+        from winready.spec import jsonfile
+
         documents, json_error = jsonfile.read(text)
         yield from documents
         if json_error is None:
@@ -186,7 +221,7 @@ def read(content: str) -> Iterator[Document | YamlError]:
 def _chunks(content: str) -> Iterator[tuple[int, int]]:
     """The spans between ``---`` lines, where kubectl splits a file before it parses anything."""
     start = 0
-    for match in _SEPARATOR.finditer(content):
+    for match in _SEPARATOR.finditer(content) if "---" in content else ():
         if _CONTENT.search(content, start, match.start()):
             yield start, match.start()
             start = match.start()
@@ -200,6 +235,12 @@ def resolve(value: str) -> Any:
         return _WORDS[value]
     if value[0] not in _NUMERIC:
         return value
+    return _number(value) if len(value) <= 32 else _number.__wrapped__(value)
+
+
+@lru_cache(4096)
+def _number(value: str) -> int | float | str:
+    """What begins like a number: the number, or the text itself."""
     plain = value.replace("_", "")
     digits = plain.lstrip("+-")
     try:
@@ -215,6 +256,7 @@ def resolve(value: str) -> Any:
     return value
 
 
+@cache
 def _parser() -> type[Any]:
     """libyaml's parser where PyYAML was built with it, which is everywhere but on odd platforms."""
     try:
@@ -236,100 +278,101 @@ class _Reader:
         try:
             for event in self.events:
                 start: int = self.offset + event.start_mark.index
-                if isinstance(event, yaml.DocumentStartEvent):
+                if isinstance(event, DocumentStartEvent):
                     document = self._document(start)
                     if document.value is not None:
                         yield document
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             problem = ", ".join(part for part in (error.context, error.problem) if part)
-            raise self._error(problem, mark.index if mark else 0) from error
+            raise self._error(problem, self.offset + (mark.index if mark else 0)) from error
         except yaml.reader.ReaderError as error:
             found = _UNPRINTABLE.search(self.text.content, self.offset)
-            at = found.start() - self.offset if found else 0
+            at = found.start() if found else self.offset
             raise self._error(f"{error.reason} (U+{ord(found[0]) if found else 0:04X})", at) from error
 
-    def _error(self, problem: str, index: int) -> YamlError:
-        return YamlError(problem, *self.text.position(min(self.offset + index, len(self.text.content))))
+    def _error(self, problem: str, offset: int) -> YamlError:
+        return YamlError(problem, *self.text.position(min(offset, len(self.text.content))))
 
     def _document(self, start: int) -> Document:
         """One document, without recursion: a stack of open collections and of the keys that wait for a value."""
-        offset = self.offset
+        offset, values = self.offset, self.values
         anchors: dict[str, tuple[Any, int]] = {}
         duplicates: list[tuple[str, int]] = []
-        # An open collection: the collection, its anchor, values seen before it, pending key, key start and end, merges.
-        stack: list[list[Any]] = []
+        # Around the collection at hand: collection, its anchor, values seen before it, key with start and end, merges.
+        stack: list[tuple[Any, str | None, int, str | None, int, int, list[Any]]] = []
+        collection: Any = None
+        anchor, before, key, key_at, key_end, merges = None, 0, None, 0, 0, list[Any]()
         value: Any
         for event in self.events:
             kind = type(event)
-            mark: int = event.start_mark.index
-            if kind is yaml.ScalarEvent:
-                value = self._scalar(event)
-                end = event.end_mark.index
-                self.values += 1
-            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                factory = Map if kind is yaml.MappingStartEvent else Seq
-                value = factory(offset + mark, bool(event.flow_style))
-                if stack and type(stack[-1][0]) is Map and stack[-1][3] is None:
+            mark: int = event.start_mark.index + offset
+            if kind is ScalarEvent:
+                value = event.value
+                if event.tag is not None:
+                    value = self._tagged(value, event.tag, mark)
+                elif (value in _WORDS or value[0] in _NUMERIC) and event.implicit[0]:
+                    value = resolve(value)
+                values += 1
+                if event.anchor:
+                    anchors[event.anchor] = (value, 1)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                if key is None and type(collection) is Map:
                     raise self._error("a mapping key must be a plain value, not a list or a mapping", mark)
-                stack.append([value, event.anchor, self.values, None, 0, 0, None])
+                stack.append((collection, anchor, before, key, key_at, key_end, merges))
                 if len(stack) > MAX_DEPTH:
                     raise self._error(f"nested deeper than {MAX_DEPTH} levels", mark)
-                self.values += 1
+                collection = (Map if kind is MappingStartEvent else Seq)(mark, bool(event.flow_style))
+                anchor, before, key, merges = event.anchor, values, None, []
+                values += 1
                 continue
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                value, anchor, before, _, _, _, merges = stack.pop()
-                end = event.end_mark.index
-                value.end = offset + end
-                mark = value.start - offset
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                value = collection
+                value.end = event.end_mark.index + offset
+                mark = value.start
                 if merges:
                     self._merge(value, merges, mark)
                 if anchor:
-                    anchors[anchor] = (value, self.values - before)
-            elif kind is yaml.AliasEvent:
+                    anchors[anchor] = (value, values - before)
+                collection, anchor, before, key, key_at, key_end, merges = stack.pop()
+            elif kind is AliasEvent:
                 if event.anchor not in anchors:
                     raise self._error(f"alias *{event.anchor} has no anchor before it", mark)
                 value, weight = anchors[event.anchor]
-                end = event.end_mark.index
-                self.values += weight
+                values += weight
             else:  # the end of the document
                 return Document(None, self.text, start, duplicates)
-            if self.values > MAX_VALUES:
+            if values > MAX_VALUES:
                 raise self._error(
                     f"more than {MAX_VALUES:,} values once aliases are followed; split the document", mark
                 )
-            if kind is yaml.ScalarEvent and event.anchor:
-                anchors[event.anchor] = (value, 1)
-            if not stack:
+            if collection is None:
+                self.values = values
                 self._finish()
                 return Document(value, self.text, start, duplicates)
-            parent = stack[-1]
-            collection = parent[0]
+            end: int = event.end_mark.index + offset
             if type(collection) is Seq:
                 collection.append(value)
-                collection.entries.append(Entry(offset + mark, offset + mark, offset + mark, offset + end))
-            elif parent[3] is None:
-                parent[3], parent[4], parent[5] = self._key(value, mark), mark, end
-            elif parent[3] == "<<":
-                parent[6] = [*(parent[6] or ()), value]
-                parent[3] = None
+                collection.spans.append((mark, mark, mark, end))
+            elif key is None:
+                key, key_at, key_end = value if type(value) is str else self._key(value, mark), mark, end
+            elif key == "<<":
+                merges.append(value)
+                key = None
             else:
-                key = parent[3]
                 if key in collection:
-                    duplicates.append((key, offset + parent[4]))
+                    duplicates.append((key, key_at))
                 collection[key] = value
-                collection.entries[key] = Entry(offset + parent[4], offset + parent[5], offset + mark, offset + end)
-                parent[3] = None
-        raise self._error("the document does not end", 0)
+                collection.spans[key] = (key_at, key_end, mark, end)
+                key = None
+        raise self._error("the document does not end", offset)
 
     def _finish(self) -> None:
         for event in self.events:
-            if isinstance(event, yaml.DocumentEndEvent):
+            if isinstance(event, DocumentEndEvent):
                 return
 
     def _key(self, value: Any, mark: int) -> str:
-        if type(value) is str:
-            return value
         if value is None:
             raise self._error("a mapping key is empty (null)", mark)
         if isinstance(value, Map | Seq):
@@ -344,18 +387,14 @@ class _Reader:
                 for key, value in source.items():
                     if key not in target:
                         target[key] = value
-                        target.entries[key] = source.entries[key]
+                        target.spans[key] = source.spans[key]
 
-    def _scalar(self, event: Any) -> Any:
-        value: str = event.value
-        tag = event.tag
-        if tag is None:
-            return resolve(value) if event.implicit[0] else value
+    def _tagged(self, value: str, tag: str, mark: int) -> Any:
         if tag == _BINARY:
             try:
                 return base64.b64decode(value, validate=False).decode(errors="replace")
             except (binascii.Error, ValueError) as error:
-                raise self._error(f"!!binary value is not base64: {error}", event.start_mark.index) from error
+                raise self._error(f"!!binary value is not base64: {error}", mark) from error
         if tag == _STR or not tag.startswith("tag:yaml.org,2002:"):
             return value
         return resolve(value)

@@ -23,6 +23,7 @@ from winready.spec.versions import Version
 from winready.upstream.flags import SUITE
 from winready.upstream.listing import Listing, key, plain
 from winready.upstream.mapping import Coverage, Mapping, Placement, Test, load_mapping
+from winready.upstream.patterns import Pattern, PatternError
 
 FILE = "spec.yaml"
 MOST_SPECS = 200
@@ -149,9 +150,9 @@ def _patterns(raw: Any) -> Iterator[Finding]:
                 if field == "focus" and not text.strip():
                     yield Finding(where, "an empty focus selects every test there is; name one")
                 try:
-                    re.compile(text)
-                except re.error as error:
-                    yield Finding(where, f"{text!r} is not a regular expression: {error}")
+                    Pattern(text)
+                except PatternError as error:
+                    yield Finding(where, f"{text[:200]!r} is not a regular expression: {error}")
         if isinstance(case, dict) and case.get("focus") == []:
             yield Finding(("testCases", index, "focus"), "a case without focus selects every test there is; name one")
 
@@ -238,12 +239,12 @@ def resolve(cases: dict[str, Case], listing: Listing, version: Version) -> tuple
 
 def matches(case: Case, listing: Listing) -> list[str]:
     """The texts that a case selects: ginkgo puts the name of the suite before them."""
-    focus = [re.compile(text) for text in case.focus]
-    skip = [re.compile(text) for text in case.skip]
+    focus = [Pattern(text) for text in case.focus]
+    skip = [Pattern(text) for text in case.skip]
     found = []
     for text in listing.texts:
         whole = f"{SUITE} {text}"
-        if any(pattern.search(whole) for pattern in focus) and not any(pattern.search(whole) for pattern in skip):
+        if any(pattern.found_in(whole) for pattern in focus) and not any(pattern.found_in(whole) for pattern in skip):
             found.append(text)
     return list(dict.fromkeys(found))
 

@@ -6,20 +6,31 @@ Compared without regard to blanks: up to 1.28 stray ones in the sources survive 
 from __future__ import annotations
 
 import functools
-import gzip
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from winready.spec.packed import PackedError, read_packed
+
 MAX_BYTES = 256 * 1024 * 1024
+MOST_LINES = 200_000
+"""No e2e.test has had more than 8,000 specs."""
 TAGS = re.compile(r"\[(?:Serial|Slow|Disruptive|Conformance|NodeConformance|Flaky)\]")
 _LISTED = re.compile(r"^ {4}\S+:\d+: (?P<text>.*)$")
 _TOP_LEVEL = "[Top Level]"
+
+
+class _Dumped(msgspec.Struct, rename="pascal"):
+    """What a line of a spec dump tells of a spec."""
+
+    component_texts: list[str] | None = None
+    container_hierarchy_texts: list[str] | None = None
+    leaf_node_type: str | None = None
+    leaf_node_text: str | None = None
 
 
 class ListingError(Exception):
@@ -61,20 +72,16 @@ def tags(text: str) -> frozenset[str]:
 def read_listing(path: Path) -> Listing:
     """A saved listing: one text per line, the output of ``--list-tests``, or a spec dump; gzipped or not."""
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ListingError(f"{path} cannot be read: {reason}") from None
-    if len(data) > MAX_BYTES:
-        raise ListingError(f"{path} is larger than any listing of specs")
+        data = read_packed(path, MAX_BYTES)
+    except PackedError as error:
+        raise ListingError(f"{path} {error}") from None
     return parse_listing(data, str(path))
 
 
 def parse_listing(data: bytes, source: str) -> Listing:
     """A listing from its text; raises `ListingError` when there is no spec in it."""
+    if data.count(b"\n") > MOST_LINES:
+        raise ListingError(f"{source} has more than {MOST_LINES:,} lines; no e2e.test has that many specs")
     lines = data.decode("utf-8", errors="replace").splitlines()
     texts = tuple(plain(text) for text in _texts(lines, source) if text.strip())
     if not any(text.startswith("[sig-") for text in texts):
@@ -95,10 +102,10 @@ def _texts(lines: Iterable[str], source: str) -> Iterator[str]:
 def _dumped(line: str, where: str) -> Iterator[str]:
     """One line of ``--spec-dump``: ginkgo v2 names containers and leaf apart, v1 gives all components."""
     try:
-        item: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+        item = msgspec.json.decode(line, type=_Dumped)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ListingError(f"{where}: not a line of a spec dump: {error}") from None
-    if "ComponentTexts" in item:
-        yield " ".join(part for part in item["ComponentTexts"] if part and part != _TOP_LEVEL)
-    elif item.get("LeafNodeType") == "It":
-        yield " ".join([*(item.get("ContainerHierarchyTexts") or []), item.get("LeafNodeText") or ""])
+    if item.component_texts is not None:
+        yield " ".join(part for part in item.component_texts if part and part != _TOP_LEVEL)
+    elif item.leaf_node_type == "It":
+        yield " ".join([*(item.container_hierarchy_texts or []), item.leaf_node_text or ""])

@@ -14,7 +14,7 @@ from typing import cast
 from winready.cluster.secrets import SecretFilter
 from winready.upstream.binary import Binary, BinaryError
 from winready.upstream.flags import Invocation, arguments
-from winready.upstream.junit import Case, JunitError, read_cases
+from winready.upstream.junit import Case, JunitError, quiet, read_cases
 from winready.upstream.output import Follower, Seen
 
 CHUNK = 64 * 1024
@@ -148,7 +148,7 @@ def _read_reports(ended: Ended, call: Invocation, log: Path) -> None:
                     if case.status == "failed":
                         ended.suite_problems.append(f"{case.text}: {case.message or case.state}")
                 elif case.text in wanted:
-                    ended.cases[case.text] = case
+                    ended.cases[case.text] = quiet(case)
         except (JunitError, OSError) as error:
             ended.suite_problems.append(f"{path.name} cannot be read whole: {error}")
     with contextlib.suppress(OSError), log.open("rb") as file:

@@ -54,11 +54,62 @@ class DefaultStorageClass:
             spec["storageClassName"] = max(default, key=lambda each: str(each["creationTimestamp"]))["name"]
 
 
+class RuntimeClasses:
+    """What a pod gets of its runtime class, and may not have without one."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._classes = registry.bucket(registry.resources.find("runtimeclasses"))
+
+    def _class(self, name: str, spec: Object) -> Object | None:
+        wanted = spec.get("runtimeClassName")
+        if wanted is None:
+            return None
+        found = self._classes.get(("", wanted))
+        if found is None:
+            raise forbidden("pods", "", name, f'pod rejected: RuntimeClass "{wanted}" not found')
+        return found.obj
+
+    def complete(self, name: str, spec: Object) -> None:
+        """Give a new pod the overhead and the placement of its class."""
+        chosen = self._class(name, spec)
+        if chosen is None:
+            return
+        overhead = (chosen.get("overhead") or {}).get("podFixed")
+        if overhead:
+            if spec.get("overhead") not in (None, {}, overhead):
+                detail = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+                raise forbidden("pods", "", name, detail)
+            spec["overhead"] = fresh(overhead)
+        scheduling = chosen.get("scheduling") or {}
+        selector = spec.get("nodeSelector") or {}
+        for key, value in (scheduling.get("nodeSelector") or {}).items():
+            if selector.setdefault(key, value) != value:
+                detail = f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                raise forbidden("pods", "", name, f"{detail}pod.spec.nodeSelector[{key}] = {selector[key]}")
+        if selector:
+            spec["nodeSelector"] = selector
+        own = spec.get("tolerations") or []
+        more = [fresh(entry) for entry in scheduling.get("tolerations") or () if entry not in own]
+        if more:
+            spec["tolerations"] = [*own, *more]
+
+    def validate(self, admission: Admission) -> None:
+        """Refuse a new pod with an overhead that is not that of its class."""
+        if admission.operation != "CREATE" or admission.resource.storage != ("", "pods") or admission.subresource:
+            return
+        spec = admission.obj["spec"]
+        chosen = self._class(admission.name, spec) or {}
+        if not chosen.get("overhead") and spec.get("overhead") is not None:
+            detail = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise forbidden("pods", "", admission.name, detail)
+
+
 class PodAdmission:
     """Service account, priority and runtime class of new pods."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._classes = RuntimeClasses(registry)
 
     def admit(self, admission: Admission) -> None:
         """Complete a new pod, or refuse it."""
@@ -70,7 +121,7 @@ class PodAdmission:
         if admission.operation != "CREATE":
             return
         self._priority(admission.name, pod["spec"])
-        self._runtime_class(admission.name, pod["spec"])
+        self._classes.complete(admission.name, pod["spec"])
         tolerate_node_trouble(pod)
         if MIRROR not in (pod["metadata"].get("annotations") or {}):
             self._service_account(admission, pod["spec"])
@@ -104,32 +155,6 @@ class PodAdmission:
     def _default_priority(self) -> Object | None:
         bucket = self._registry.bucket(self._registry.resources.find("priorityclasses"))
         return next((entry.obj for entry in bucket.select() if entry.obj.get("globalDefault")), None)
-
-    def _runtime_class(self, name: str, spec: Object) -> None:
-        wanted = spec.get("runtimeClassName")
-        if not wanted:
-            return
-        chosen = self._find("runtimeclasses", wanted)
-        if chosen is None:
-            raise forbidden("pods", "", name, f'pod rejected: RuntimeClass "{wanted}" not found')
-        overhead = (chosen.get("overhead") or {}).get("podFixed")
-        if overhead:
-            if spec.get("overhead") not in (None, {}, overhead):
-                detail = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
-                raise forbidden("pods", "", name, detail)
-            spec["overhead"] = fresh(overhead)
-        scheduling = chosen.get("scheduling") or {}
-        selector = spec.get("nodeSelector") or {}
-        for key, value in (scheduling.get("nodeSelector") or {}).items():
-            if selector.setdefault(key, value) != value:
-                detail = f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
-                raise forbidden("pods", "", name, f"{detail}pod.spec.nodeSelector[{key}] = {selector[key]}")
-        if selector:
-            spec["nodeSelector"] = selector
-        own = spec.get("tolerations") or []
-        more = [fresh(entry) for entry in scheduling.get("tolerations") or () if entry not in own]
-        if more:
-            spec["tolerations"] = [*own, *more]
 
     def _service_account(self, admission: Admission, spec: Object) -> None:
         account_name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"

@@ -91,17 +91,26 @@ class ServiceAddresses:
         if unheard:
             where = f"spec.ipFamilies[{unheard[0]}]"
             return [not_supported(where, families[unheard[0]], ["IPv4", "IPv6"])]
-        unconfigured = [family for family in families if family not in known]
         bare = "None" in ips and not spec.get("selector")
-        if unconfigured and not bare:
-            value = "[" + ", ".join(f'"{family}"' for family in families) + "]"
-            text = f"Invalid value: {value}: not configured on this cluster"
-            return [FieldError("spec.ipFamilies", text)]
         if policy is None:
-            policy = "RequireDualStack" if len(families) > 1 or len(ips) > 1 or bare else "SingleStack"
-        if policy == "RequireDualStack" and len(known) < 2 and not bare:
-            text = "this cluster is not configured for dual-stack services"
-            return [invalid("spec.ipFamilyPolicy", policy, text)]
+            policy = "RequireDualStack" if bare else "SingleStack"
+        errors = []
+        if policy == "SingleStack":
+            text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
+            for what, several in (("cluster IPs", ips), ("IP families", spec.get("ipFamilies") or ())):
+                if len(several) > 1:
+                    errors.append(invalid("spec.ipFamilyPolicy", policy, text.format(what)))
+        if not errors and not bare:
+            if policy == "RequireDualStack" and len(known) < 2:
+                text = "this cluster is not configured for dual-stack services"
+                errors.append(invalid("spec.ipFamilyPolicy", policy, text))
+            errors += [
+                invalid(f"spec.ipFamilies[{n}]", family, "not configured on this cluster")
+                for n, family in enumerate(families)
+                if family not in known
+            ]
+        if errors:
+            return errors
         families = families or [known[0]]
         everything = ["IPv4", "IPv6"] if bare else known
         if policy != "SingleStack":

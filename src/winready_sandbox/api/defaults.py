@@ -6,10 +6,13 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from winready_sandbox.api.pod_defaults import children, default_pod, default_template, field_map
+from winready_sandbox.api.pod_defaults import SOURCE_DEFAULTS, default_pod, default_template, field_map
+from winready_sandbox.api.pod_resources import children
 
 Object = dict[str, Any]
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""How often the template of a daemon set has changed, a field once and an annotation since."""
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -52,6 +55,7 @@ def _replication_controller(obj: Object) -> None:
 
 
 def _daemon_set(obj: Object) -> None:
+    field_map(field_map(obj, "metadata"), "annotations").setdefault(TEMPLATE_GENERATION, "1")
     spec = field_map(obj, "spec")
     default_template(spec)
     strategy = field_map(spec, "updateStrategy")
@@ -88,11 +92,12 @@ def _job(obj: Object) -> None:
     template = default_template(spec)
     metadata = field_map(obj, "metadata")
     _job_spec(spec)
+    _failure_policy(spec)
     uid = metadata.get("uid")
     if uid and not spec.setdefault("manualSelector", False) and not spec.get("selector"):
         _own_selector(spec, template, str(metadata.get("name", "")), str(uid))
     labels = field_map(template, "metadata").get("labels")
-    if labels and not metadata.get("labels"):
+    if isinstance(labels, dict) and labels and not metadata.get("labels"):
         metadata["labels"] = dict(labels)
 
 
@@ -104,6 +109,13 @@ def _job_spec(spec: Object) -> None:
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+
+
+def _failure_policy(spec: Object) -> None:
+    policy = spec.get("podFailurePolicy")
+    for rule in children(policy if isinstance(policy, dict) else {}, "rules"):
+        for pattern in children(rule, "onPodConditions"):
+            pattern.setdefault("status", "True")
 
 
 def _own_selector(spec: Object, template: Object, name: str, uid: str) -> None:
@@ -124,6 +136,7 @@ def _cron_job(obj: Object) -> None:
     template = field_map(spec, "jobTemplate")
     field_map(template, "metadata")
     default_template(field_map(template, "spec"))
+    _failure_policy(field_map(template, "spec"))
 
 
 def _service(obj: Object) -> None:
@@ -173,6 +186,9 @@ def _volume(obj: Object) -> None:
     spec = field_map(obj, "spec")
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", "Filesystem")
+    for name, defaults in SOURCE_DEFAULTS.items():
+        if isinstance(spec.get(name), dict):
+            spec[name].update({**defaults, **spec[name]})
     if isinstance(spec.get("hostPath"), dict):
         spec["hostPath"].setdefault("type", "")
 

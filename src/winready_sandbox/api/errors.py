@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,8 @@ class ApiError(Exception):
         self._shows_details = details is not None
         self.headers: dict[str, str] = {}
         self.metadata: dict[str, str] = {}
+        self.warnings: list[str] = []
+        """What its reader should be told beside it."""
 
     def status(self) -> dict[str, Any]:
         """The ``Status`` object of this error."""
@@ -134,10 +137,10 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
-def unprocessable(kind: str, group: str, name: str, errors: list[FieldError]) -> ApiError:
+def unprocessable(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 with every cause and its field path."""
     causes = [{"reason": e.reason, "message": e.message, "field": e.field} for e in errors]
-    texts = [f"{e.field}: {e.message}" for e in errors]
+    texts = list(dict.fromkeys(f"{e.field}: {e.message}" for e in errors))
     text = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     message = f'{qualified(kind, group)} "{name}" is invalid: {text}'
     return ApiError(422, "Invalid", message, {**_details(name, kind, group), "causes": causes})

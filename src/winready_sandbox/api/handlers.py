@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -26,7 +27,7 @@ from winready_sandbox.api.objects import Object
 from winready_sandbox.api.paging import ListOptions
 from winready_sandbox.api.paths import Target
 from winready_sandbox.api.registry import Call, Registry, Write
-from winready_sandbox.api.represent import Representation, answer, encode
+from winready_sandbox.api.represent import Representation, answer, encode, warn
 from winready_sandbox.api.resources import Resource
 from winready_sandbox.api.scale import patch_scale, read_scale, write_scale
 from winready_sandbox.api.store import Entry
@@ -180,7 +181,8 @@ class Handlers:
             call = Call(asked.resource, target.subresource, target.namespace, target.name, body, write)
             return answer(encode(self._registry.act(call)), 201)
         body = to_stored(asked.resource, body)
-        entry = self._registry.create(asked.stored, body, target.namespace, write)
+        with _told(write):
+            entry = self._registry.create(asked.stored, body, target.namespace, write)
         return _warned(self._one(asked, entry, 201), write)
 
     async def _update(self, asked: Asked) -> web.StreamResponse:
@@ -190,14 +192,15 @@ class Handlers:
             scaled = write_scale(self._registry, asked.resource, target.name, target.namespace, body, write)
             return answer(encode(scaled))
         created = self._is_new(asked)
-        entry = self._registry.update(
-            asked.stored,
-            to_stored(asked.resource, body),
-            name=target.name,
-            namespace=target.namespace,
-            subresource=target.subresource,
-            write=write,
-        )
+        with _told(write):
+            entry = self._registry.update(
+                asked.stored,
+                to_stored(asked.resource, body),
+                name=target.name,
+                namespace=target.namespace,
+                subresource=target.subresource,
+                write=write,
+            )
         return _warned(self._one(asked, entry, 201 if created else 200), write)
 
     async def _patch(self, asked: Asked) -> web.StreamResponse:
@@ -213,9 +216,16 @@ class Handlers:
             scaled = patch_scale(self._registry, asked.resource, target.name, target.namespace, patch, kind, write)
             return answer(encode(scaled))
         created = self._is_new(asked)
-        entry = self._registry.patch(
-            asked.stored, target.name, patch, target.namespace, kind=kind, subresource=target.subresource, write=write
-        )
+        with _told(write):
+            entry = self._registry.patch(
+                asked.stored,
+                target.name,
+                patch,
+                target.namespace,
+                kind=kind,
+                subresource=target.subresource,
+                write=write,
+            )
         return _warned(self._one(asked, entry, 201 if created else 200), write)
 
     async def _delete(self, asked: Asked) -> web.StreamResponse:
@@ -248,11 +258,19 @@ class Handlers:
         return answer(shown.one(entry), status, shown.content_type)
 
 
+@contextmanager
+def _told(write: Write) -> Iterator[None]:
+    """A refusal comes with what its reader should be told, too."""
+    try:
+        yield
+    except ApiError as error:
+        error.warnings = write.warnings
+        raise
+
+
 def _warned(response: web.Response, write: Write) -> web.Response:
     """The response with what its reader should be told, as ``kubectl`` shows it."""
-    for warning in write.warnings:
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.add("Warning", f'299 - "{quoted}"')
+    warn(response, write.warnings)
     return response
 
 

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+from winready_sandbox.api.pod_resources import (
+    children,
+    container_limits,
+    container_requests,
+    is_overcommitted,
+    is_pod_level,
+    text_of,
+)
 
 Object = dict[str, Any]
 
+APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
+"""Before the name of a container: the annotation that was a profile before there was a field for it."""
 _SOURCES_WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
+SOURCE_DEFAULTS: dict[str, Object] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+"""What disks of others are if nobody says so, in pods and in persistent volumes."""
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    r"(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::\d+)?/)?"
+    rf"{_PART}(?:/{_PART})*(?::(?P<tag>\w[\w.-]{{0,127}}))?(?P<digest>@[A-Za-z0-9_+.-]+:[0-9a-fA-F]{{32,}})?",
+    re.ASCII,
+)
 _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -18,12 +43,6 @@ def field_map(obj: Object, field: str) -> Object:
     return value if isinstance(value, dict) else {}
 
 
-def children(obj: Object, field: str) -> list[Object]:
-    """The maps in a list, without making it."""
-    value = obj.get(field)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def default_pod(pod: Object) -> None:
     """Defaults of a pod: those of a template, and a few that templates do not have."""
     spec = field_map(pod, "spec")
@@ -33,13 +52,38 @@ def default_pod(pod: Object) -> None:
             requests = field_map(resources, "requests")
             for name, quantity in resources["limits"].items():
                 requests.setdefault(name, quantity)
+    _pod_resources(spec)
     default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
+    grace = spec.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int) and grace < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     if spec.get("hostNetwork"):
         for container in children(spec, "containers") + children(spec, "initContainers"):
             for port in children(container, "ports"):
                 if "containerPort" in port and not port.get("hostPort"):
                     port["hostPort"] = port["containerPort"]
+
+
+def _pod_resources(spec: Object) -> None:
+    """What a pod with amounts of its own asks for: what its containers do, or else what it is limited to."""
+    own = spec.get("resources")
+    if not isinstance(own, dict) or not (own.get("limits") or own.get("requests")):
+        return
+    limits, requests = field_map(own, "limits"), field_map(own, "requests")
+    for name, total in container_limits(spec).items():
+        if name.startswith("hugepages-") and name not in requests:
+            limits.setdefault(name, text_of(name, total))
+    if limits:
+        for name, total in container_requests(spec).items():
+            if is_pod_level(name) and is_overcommitted(name):
+                requests.setdefault(name, text_of(name, total))
+        for name, quantity in limits.items():
+            if is_pod_level(name):
+                requests.setdefault(name, quantity)
+    for name in ("limits", "requests"):
+        if not own[name]:
+            del own[name]
 
 
 def default_template(spec: Object) -> Object:
@@ -83,11 +127,11 @@ def _tolerates(toleration: Object, key: str) -> bool:
 
 
 def pull_policy(image: str) -> str:
-    """``Always`` for images whose tag may move: ``latest``, said or implied."""
-    if "@" in image:
+    """``Always`` for images whose tag may move: ``latest``, said or implied. What names no image moves nowhere."""
+    found = _IMAGE.fullmatch(image)
+    if found is None or found["digest"]:
         return "IfNotPresent"
-    _, colon, tag = image.rpartition("/")[2].partition(":")
-    return "Always" if not colon or tag == "latest" else "IfNotPresent"
+    return "Always" if found["tag"] in (None, "latest") else "IfNotPresent"
 
 
 def _container(container: Object) -> None:
@@ -140,6 +184,9 @@ def _volume(volume: Object) -> None:
     for name in _SOURCES_WITH_MODE:
         if isinstance(volume.get(name), dict):
             volume[name].setdefault("defaultMode", 0o644)
+    for name, defaults in SOURCE_DEFAULTS.items():
+        if isinstance(volume.get(name), dict):
+            volume[name].update({**defaults, **volume[name]})
     if isinstance(volume.get("hostPath"), dict):
         volume["hostPath"].setdefault("type", "")
     if isinstance(volume.get("image"), dict):

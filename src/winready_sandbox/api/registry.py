@@ -36,7 +36,7 @@ from winready_sandbox.api.selectors import FieldClause, field_clauses, label_req
 from winready_sandbox.api.shapes import conform
 from winready_sandbox.api.store import EVERYTHING, Bucket, Entry, Event, Store, Topic, Watch
 from winready_sandbox.api.validation import validate
-from winready_sandbox.api.validation.pods import ephemeral_containers
+from winready_sandbox.api.validation.parts import pod_part
 from winready_sandbox.chance import unique
 
 
@@ -152,7 +152,7 @@ class Registry:
         """Store a new object."""
         write = write or Write()
         _check_type(resource, obj)
-        obj = _conformed(resource, obj, write)
+        obj = self._conformed(resource, obj, write)
         metadata = obj["metadata"]
         namespace = _namespace(resource, metadata, namespace)
         if metadata.get("resourceVersion"):
@@ -183,7 +183,7 @@ class Registry:
         self._validate(resource, obj, None)
         for hook in self.validating:
             hook(admission)
-        obj = ordered(obj)
+        obj = ordered(strategy.settled(resource, obj))
         if write.dry_run:
             return Entry(key, obj, self.store.version)
         return self._commit(resource, key, obj)
@@ -193,7 +193,7 @@ class Registry:
         """Replace an object, or the part of it that a subresource stands for."""
         write = write or Write()
         _check_type(resource, obj)
-        obj = _conformed(resource, obj, write)
+        obj = self._conformed(resource, obj, write)
         metadata = obj["metadata"]
         namespace = _namespace(resource, metadata, namespace)
         if name and metadata.setdefault("name", name):
@@ -231,9 +231,10 @@ class Registry:
         if not subresource:
             self._validate(resource, obj, old)
         elif subresource in strategy.POD_PARTS:
-            self._validate(resource, obj, None, ephemeral_containers(obj, old))
+            self._refuse(resource, obj, pod_part(subresource, obj, old, self.resources.minor))
         for hook in self.validating:
             hook(admission)
+        obj = strategy.settled(resource, obj)
         if not applied:
             obj = track_update(old, obj, write.manager, "Update", subresource)
         if obj == old or (applied and only_times_differ(obj, old)):
@@ -260,7 +261,7 @@ class Registry:
         if kind != "apply":
             entry = entry or self.get(resource, name, namespace)
             wanted = patching.patched(resource, entry.obj, patch, kind)
-            wanted = _decoded(resource, _unshared(wanted, subresource), write, subresource)
+            wanted = self._decoded(resource, _unshared(wanted, subresource), write, subresource)
             _check_name(wanted, name)
             _check_uid(resource, wanted, entry.obj)
             return self.replace(resource, entry, wanted, subresource, write)
@@ -272,7 +273,7 @@ class Registry:
         )
         if entry is None:
             return self.create(resource, wanted, namespace, write, applied=True)
-        wanted = _conformed(resource, _unshared(wanted, subresource), write, subresource)
+        wanted = self._conformed(resource, _unshared(wanted, subresource), write, subresource)
         return self.replace(resource, entry, wanted, subresource, write, applied=True)
 
     def delete(
@@ -341,8 +342,10 @@ class Registry:
             ]
             raise error
 
-    def _validate(self, resource: Resource, obj: Object, old: Object | None, more: Sequence[FieldError] = ()) -> None:
-        errors = [*more, *validate(resource.kind, resource.group, obj, old, self.resources.minor)]
+    def _validate(self, resource: Resource, obj: Object, old: Object | None) -> None:
+        self._refuse(resource, obj, validate(resource.kind, resource.group, obj, old, self.resources.minor))
+
+    def _refuse(self, resource: Resource, obj: Object, errors: Sequence[FieldError]) -> None:
         if errors:
             raise unprocessable(resource.kind, resource.group, obj["metadata"].get("name", ""), errors)
 
@@ -350,23 +353,31 @@ class Registry:
         for hook in self.admission:
             hook(admission)
 
+    def _conformed(self, resource: Resource, obj: Object, write: Write, subresource: str = "") -> Object:
+        """The object in the shape of its kind: 400 for values of a wrong type; unknown fields as the writer asked."""
+        if not write.fields:
+            return obj
+        whole = subresource != "status"
+        checked: Object = obj if whole else {key: obj[key] for key in obj if key in ("metadata", "status")}
+        shaped, unknown = conform(resource.api_version, resource.kind, checked, self.resources.minor)
+        if unknown and write.fields == "Strict":
+            listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+            raise bad_request(
+                f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+                f"strict decoding error: {listed}"
+            )
+        if write.fields == "Warn":
+            write.warnings.extend(f'unknown field "{path}"' for path in unknown)
+        return shaped if whole else {**obj, **shaped}
 
-def _conformed(resource: Resource, obj: Object, write: Write, subresource: str = "") -> Object:
-    """The object in the shape of its kind: 400 for values of a wrong type, and unknown fields as the writer asked."""
-    if not write.fields:
-        return obj
-    whole = subresource != "status"
-    checked: Object = obj if whole else {key: obj[key] for key in obj if key in ("metadata", "status")}
-    shaped, unknown = conform(resource.api_version, resource.kind, checked)
-    if unknown and write.fields == "Strict":
-        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
-        raise bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
-            f"strict decoding error: {listed}"
-        )
-    if write.fields == "Warn":
-        write.warnings.extend(f'unknown field "{path}"' for path in unknown)
-    return shaped if whole else {**obj, **shaped}
+    def _decoded(self, resource: Resource, obj: Object, write: Write, subresource: str) -> Object:
+        """What a patch leads to; values of a wrong type are the patch's fault then."""
+        try:
+            return self._conformed(resource, obj, write, subresource)
+        except ApiError as error:
+            if error.code != 400:
+                raise
+            raise unprocessable("", "", "", [invalid("patch", obj, error.message)]) from None
 
 
 def _check_name(obj: Object, name: str) -> None:
@@ -379,16 +390,6 @@ def _check_uid(resource: Resource, wanted: Object, live: Object) -> None:
     if (uid := wanted["metadata"].get("uid")) not in (None, "", live["metadata"]["uid"]):
         error = invalid("metadata.uid", uid, "field is immutable")
         raise unprocessable(resource.kind, resource.group, live["metadata"]["name"], [error])
-
-
-def _decoded(resource: Resource, obj: Object, write: Write, subresource: str) -> Object:
-    """What a patch leads to; values of a wrong type are the patch's fault then."""
-    try:
-        return _conformed(resource, obj, write, subresource)
-    except ApiError as error:
-        if error.code != 400:
-            raise
-        raise unprocessable("", "", "", [invalid("patch", obj, error.message)]) from None
 
 
 def _creators(resource: Resource, obj: Object, manager: str) -> list[Object]:

@@ -5,6 +5,7 @@ Plain JSON is put together from the encodings that the store keeps; everything e
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -123,3 +124,12 @@ def written(answer: Any, as_yaml: bool = False) -> bytes:
 def answer(body: bytes, status: int = 200, content_type: str = JSON) -> web.Response:
     """A finished response."""
     return web.Response(body=body, status=status, headers={"Content-Type": content_type})
+
+
+def warn(response: web.Response, warnings: Iterable[str]) -> None:
+    """Send what the reader should be told, once each, in the header that is for it and that has no place for lines."""
+    for warning in dict.fromkeys(warnings):
+        if not warning.isprintable():
+            continue
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from winready_sandbox.versions import DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR
@@ -23,6 +23,7 @@ class Subresource:
     group: str = ""
     version: str = ""
     kind: str = ""
+    since: int = OLDEST_MINOR
 
 
 STATUS = Subresource("status")
@@ -46,9 +47,12 @@ class Resource:
     singular: str = ""
     generation: Spread = ""
     """Which changes raise metadata.generation: none, those of spec, or everything but metadata and status."""
+    generation_since: int = OLDEST_MINOR
     since: int = OLDEST_MINOR
     unconditional_update: bool = True
     custom: bool = False
+    alias: bool = False
+    """Whether objects of this kind are stored in another version, and only shown in this one."""
     columns: tuple[dict[str, Any], ...] = field(default=(), compare=False)
     """Printer columns of a custom resource."""
 
@@ -87,7 +91,7 @@ def _core() -> Iterator[Resource]:
         Subresource("log", ("get",)),
         Subresource("portforward", ("create", "get")),
         PROXY,
-        Subresource("resize"),
+        Subresource("resize", since=33),
         STATUS,
     )
     token = Subresource("token", ("create",), "authentication.k8s.io", "v1", "TokenRequest")
@@ -130,6 +134,7 @@ def _core() -> Iterator[Resource]:
         categories=everything,
         subresources=pod_paths,
         generation="spec",
+        generation_since=33,
     )
     yield Resource("", "v1", "PodTemplate", "podtemplates")
     yield Resource(
@@ -182,15 +187,17 @@ def _workloads() -> Iterator[Resource]:
         generation="spec",
     )
     yield Resource("batch", "v1", "Job", "jobs", categories=everything, subresources=(STATUS,), generation="spec")
-    yield Resource(
-        "autoscaling",
-        "v2",
-        "HorizontalPodAutoscaler",
-        "horizontalpodautoscalers",
-        short_names=("hpa",),
-        categories=everything,
-        subresources=(STATUS,),
-    )
+    for version in ("v2", "v1"):
+        yield Resource(
+            "autoscaling",
+            version,
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+            short_names=("hpa",),
+            categories=everything,
+            subresources=(STATUS,),
+            alias=version == "v1",
+        )
     yield Resource(
         "policy",
         "v1",
@@ -300,7 +307,9 @@ class ResourceTable:
         for source in (_core, _workloads, _reviews, _cluster):
             for resource in source():
                 if resource.since <= minor:
-                    self.add(resource)
+                    paths = tuple(each for each in resource.subresources if each.since <= minor)
+                    generation = resource.generation if resource.generation_since <= minor else ""
+                    self.add(replace(resource, subresources=paths, generation=generation))
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self._by_path.values())
@@ -309,8 +318,9 @@ class ResourceTable:
         """Serve a kind from now on; what has the same path is replaced."""
         self._by_path[resource.group, resource.version, resource.plural] = resource
         self._by_kind[resource.api_version, resource.kind] = resource
-        self._by_name[resource.qualified] = resource
-        self._by_name.setdefault(resource.plural, resource)
+        if not resource.alias:
+            self._by_name[resource.qualified] = resource
+            self._by_name.setdefault(resource.plural, resource)
         self.changes += 1
 
     def remove(self, resource: Resource) -> None:

@@ -23,7 +23,7 @@ from winready_sandbox.api.objects import Object
 from winready_sandbox.api.paths import Target, target, verb
 from winready_sandbox.api.rbac import Authorizer, Request
 from winready_sandbox.api.registry import Registry
-from winready_sandbox.api.represent import answer, encode
+from winready_sandbox.api.represent import answer, encode, warn
 from winready_sandbox.versions import release
 
 MAX_BODY = 3 * 1024 * 1024
@@ -238,6 +238,7 @@ def _no_page() -> web.Response:
 def _failure(error: ApiError) -> web.Response:
     response = answer(encode(error.status()), error.code)
     response.headers.update(error.headers)
+    warn(response, error.warnings)
     if (seconds := error.details.get("retryAfterSeconds")) is not None:
         response.headers["Retry-After"] = str(seconds)
     return response

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from winready_sandbox.api.errors import bad_request
+from winready_sandbox.api.gates import FIELDS_SINCE
 from winready_sandbox.quantity import REFUSAL, canonical
+from winready_sandbox.versions import NEWEST_MINOR
 
 _FIELD = re.compile(r"(.+?)=(\d+)(\+?)([*%]?)([\w/.]+)([?!]?)")
 _GROUPS = {
@@ -54,6 +56,8 @@ class Type:
     fields: tuple[Field, ...]
     by_number: dict[int, Field] = field(repr=False)
     names: dict[str, Field] = field(repr=False)
+    others: dict[str, Type] = field(repr=False, compare=False)
+    """All structs of the same version by their names."""
 
     @property
     def short(self) -> str:
@@ -68,7 +72,8 @@ class _Table:
 
 
 @cache
-def _table() -> _Table:
+def _table(minor: int = NEWEST_MINOR) -> _Table:
+    """The types as a version knows them."""
     types: dict[str, Type] = {}
     kinds: dict[tuple[str, str], Type] = {}
     raw: dict[str, tuple[Field, ...]] = {}
@@ -83,10 +88,11 @@ def _table() -> _Table:
         known: dict[str, Field] = {}
         for item in raw[of]:
             known |= names(item.type) if item.inline else {item.name: item}
-        return known
+        short = of.rpartition(".")[2]
+        return {name: item for name, item in known.items() if FIELDS_SINCE.get(f"{short}.{name}", 0) <= minor}
 
     for name, fields in raw.items():
-        types[name] = Type(name, fields, {item.number: item for item in fields}, names(name))
+        types[name] = Type(name, fields, {item.number: item for item in fields}, names(name), types)
     for name in kind_names:
         package, _, kind = name.rpartition(".")
         group, _, version = package.partition("/")
@@ -108,21 +114,23 @@ def type_named(name: str) -> Type | None:
     return _table().types.get(name)
 
 
-def type_of_kind(api_version: str, kind: str) -> Type | None:
+def type_of_kind(api_version: str, kind: str, minor: int = NEWEST_MINOR) -> Type | None:
     """The struct of a kind, or ``None`` if the table does not know it."""
     if kind == "DeleteOptions":  # clients write them in the group of what they delete
         return type_named("meta/v1.DeleteOptions")
-    return _table().kinds.get((api_version, kind))
+    return _table(minor).kinds.get((api_version, kind))
 
 
-def conform(api_version: str, kind: str, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def conform(
+    api_version: str, kind: str, obj: dict[str, Any], minor: int = NEWEST_MINOR
+) -> tuple[dict[str, Any], list[str]]:
     """The object as its kind would be stored, and the paths of the fields that the kind does not have.
 
     Nulls, unknown fields and zero values that mean nothing are gone, quantities are in canonical form.
 
     Raises 400, as the real server's decoder does, for a value of the wrong type. Kinds it lacks pass as they are.
     """
-    shape = type_of_kind(api_version, kind)
+    shape = type_of_kind(api_version, kind, minor)
     if shape is None:
         return obj, []
     unknown: list[str] = []
@@ -135,9 +143,13 @@ def conform(api_version: str, kind: str, obj: dict[str, Any]) -> tuple[dict[str,
         raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {wrong}') from None
 
 
+_EMPTY_COUNTS = ("managedFields", "supplementalGroups", "claims", "overhead")
+"""Lists and maps that mean something when they are empty: they ask for a reset, or count as set."""
+
+
 def _left_out(known: Field, value: Any) -> bool:
     """Whether a value is a zero that the types of the API leave out when they are written (``omitempty``)."""
-    if value or known.keeps_zero or known.name == "managedFields":  # an empty list there asks for a reset
+    if value or known.keeps_zero or known.name in _EMPTY_COUNTS:
         return False
     return bool(known.form) or known.type in ("string", "int", "long", "bool", "double", "bytes")
 
@@ -237,12 +249,14 @@ def _conform_value(owner: Type, name: str, value: Any, path: str, unknown: list[
             return ""
         if name in ("int", "long") and isinstance(value, float) and value.is_integer():
             value = int(value)
+        if name == "Quantity" and isinstance(value, list | dict):
+            raise _WrongType(REFUSAL)
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise _wrong(value, owner, path, _go_name(name))
         if name == "bytes" and not _is_base64(value):
             raise _WrongType("illegal base64 data at input byte 0")
         return _quantity(value) if name == "Quantity" else value
-    shape = type_named(name)
+    shape = owner.others.get(name)
     if shape is None:  # RawExtension: any object
         return value
     if value is None:

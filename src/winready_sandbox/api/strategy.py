@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
-from winready_sandbox import quantity
+from winready_sandbox.api.defaults import TEMPLATE_GENERATION
 from winready_sandbox.api.objects import Object
+from winready_sandbox.api.pod_resources import quality_of_service
 from winready_sandbox.api.resources import Resource
 
 KEEPS_STATUS_ON_CREATE = {("", "nodes")}
@@ -45,7 +45,50 @@ _FIRST_STATUS: dict[tuple[str, str], Object] = {
     ("", "services"): {"loadBalancer": {}},
     ("networking.k8s.io", "ingresses"): {"loadBalancer": {}},
 }
+_TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "pods"): (),
+    ("", "podtemplates"): ("template",),
+    ("", "replicationcontrollers"): ("spec", "template"),
+    ("apps", "daemonsets"): ("spec", "template"),
+    ("apps", "deployments"): ("spec", "template"),
+    ("apps", "replicasets"): ("spec", "template"),
+    ("apps", "statefulsets"): ("spec", "template"),
+    ("batch", "jobs"): ("spec", "template"),
+    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+}
 _SYSTEM_METADATA = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+def pod_in(resource: Resource, obj: Object) -> Object | None:
+    """The pod that an object is, or the template that it makes pods from."""
+    steps = _TEMPLATES.get(resource.storage)
+    if steps is None:
+        return None
+    found: Any = obj
+    for step in steps:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def template_path(resource: Resource) -> str:
+    """Where the template of a kind is; nothing for pods themselves."""
+    return ".".join(_TEMPLATES[resource.storage])
+
+
+def settled(resource: Resource, obj: Object) -> Object:
+    """What is stored of a sound object: empty lists counted as set while it was judged."""
+    spec = (pod_in(resource, obj) or {}).get("spec") or {}
+    if not spec:
+        return obj
+    holders = [(spec.get("securityContext"), "supplementalGroups"), (spec.get("resources"), "claims")]
+    for kind in ("containers", "initContainers"):
+        holders += [(each.get("resources"), "claims") for each in spec.get(kind) or ()]
+    for holder, name in holders:
+        if holder and holder.get(name) == []:
+            del holder[name]
+    if spec.get("overhead") == {}:
+        del spec["overhead"]
+    return obj
 
 
 def prepare_create(resource: Resource, obj: Object) -> None:
@@ -58,7 +101,7 @@ def prepare_create(resource: Resource, obj: Object) -> None:
     if resource.subresource("status") and resource.storage not in KEEPS_STATUS_ON_CREATE:
         obj.pop("status", None)
         if resource.storage == ("", "pods"):
-            obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(obj)}
+            obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(obj.get("spec") or {})}
         elif resource.storage == ("", "namespaces"):
             obj["status"] = {"phase": "Active"}
         elif not resource.custom:
@@ -83,7 +126,10 @@ def prepare_update(resource: Resource, new: Object, old: Object, subresource: st
         kept = _status_metadata(resource, metadata, old["metadata"])
         return {**old, "metadata": kept, "status": new.get("status") or {}}
     if subresource in POD_PARTS:
-        return {**old, "metadata": metadata, "spec": _pod_part(subresource, new["spec"], old["spec"])}
+        spec = _pod_part(subresource, new["spec"], old["spec"])
+        if resource.generation and spec != old["spec"]:
+            metadata["generation"] = old["metadata"].get("generation", 0) + 1
+        return {**old, "metadata": metadata, "spec": spec}
     if subresource == "approval":
         return {**old, "metadata": metadata, "status": new.get("status") or {}}
     if subresource == "finalize":
@@ -96,6 +142,11 @@ def prepare_update(resource: Resource, new: Object, old: Object, subresource: st
             result["status"] = old["status"]
     if resource.storage == ("", "namespaces"):
         result["spec"] = old.get("spec", {})
+    if resource.storage == ("apps", "daemonsets"):
+        before = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or 1)
+        changed = result["spec"].get("template") != old["spec"].get("template")
+        noted = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION: str(before + changed)}
+        metadata["annotations"] = noted
     if resource.generation and _spread(resource, result) != _spread(resource, old):
         metadata["generation"] = old["metadata"].get("generation", 0) + 1
     return result
@@ -110,14 +161,30 @@ def _status_metadata(resource: Resource, new: Object, old: Object) -> Object:
 
 
 def _pod_part(subresource: str, new: Object, old: Object) -> Object:
+    """Of a write below a pod, what it may bring; containers that are others now are left for validation to refuse."""
     if subresource == "ephemeralcontainers":
         return {**old, "ephemeralContainers": new.get("ephemeralContainers") or []}
-    wanted = {container["name"]: container for container in new.get("containers") or []}
-    containers = [
-        {**container, "resources": wanted.get(container["name"], container).get("resources", {})}
-        for container in old["containers"]
+    kinds = ("containers", "initContainers")
+    if any(len(new.get(kind) or []) != len(old.get(kind) or []) for kind in kinds):
+        return new
+    result = {**old}
+    for kind in kinds:
+        if new.get(kind):
+            result[kind] = _resized(new[kind], old[kind])
+    if new.get("resources") is not None or old.get("resources") is not None:
+        result["resources"] = new.get("resources")
+    return {key: value for key, value in result.items() if value is not None}
+
+
+def _resized(new: list[Object], old: list[Object]) -> list[Object]:
+    if [each.get("name") for each in new] != [each.get("name") for each in old]:
+        return new
+    brought = ("resources", "resizePolicy")
+    return [
+        {**{key: value for key, value in was.items() if key not in brought}}
+        | {key: after[key] for key in brought if after.get(key) is not None}
+        for after, was in zip(new, old, strict=True)
     ]
-    return {**old, "containers": containers}
 
 
 def _spread(resource: Resource, obj: Object) -> Any:
@@ -127,27 +194,3 @@ def _spread(resource: Resource, obj: Object) -> Any:
     if resource.storage == ("discovery.k8s.io", "endpointslices"):
         rest["labels"] = obj["metadata"].get("labels") or {}
     return rest
-
-
-def quality_of_service(pod: Object) -> str:
-    """Guaranteed, Burstable or BestEffort, from requests and limits of cpu and memory."""
-    spec = pod.get("spec") or {}
-    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
-    requested, guaranteed = False, True
-    for container in containers:
-        resources = container.get("resources") or {}
-        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-        for name in ("cpu", "memory"):
-            limit, request = _amount(limits.get(name)), _amount(requests.get(name, limits.get(name)))
-            requested = requested or limit > 0 or request > 0
-            guaranteed = guaranteed and limit > 0 and limit == request
-    if not requested:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
-
-
-def _amount(amount: object) -> Fraction:
-    try:
-        return quantity.parse(amount or 0)
-    except ValueError:
-        return Fraction(0)  # validation refuses the pod with better words

@@ -70,7 +70,7 @@ class Controller:
         self.context = context
         self.clock = context.clock
         self.informers = context.informers
-        self.queue: WorkQueue[Key] = WorkQueue(self.name, context.clock)
+        self.queue: WorkQueue[Key] = WorkQueue(self.name, context.clock, self.effort)
         self.recorder = Recorder(context.client, self.name)
         self.watch()
 
@@ -81,6 +81,10 @@ class Controller:
     def sync(self, key: Key) -> None:
         """Bring one object closer to what it should be."""
         raise NotImplementedError
+
+    def effort(self) -> int:
+        """How many objects a turn looks at, where that grows with the cluster and not with the object in hand."""
+        return 0
 
     async def run(self) -> None:
         """Work until cancelled."""

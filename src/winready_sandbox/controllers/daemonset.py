@@ -85,6 +85,10 @@ class DaemonSetController(Controller):
         for owner in self.sets:
             self.queue.add(key_of(owner))
 
+    def effort(self) -> int:
+        """Every node is looked at."""
+        return len(self.nodes)
+
     def sync(self, key: Key) -> None:
         """Create, delete, replace and report."""
         owner = self.sets.get(key)

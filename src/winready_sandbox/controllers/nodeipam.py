@@ -23,6 +23,8 @@ class NodeIpamController(Controller):
         """Follow nodes."""
         self._networks = [ipaddress.ip_network(text) for text in self.context.pod_networks]
         self._taken: dict[str, str] = {}
+        self._next: dict[int, int] = {}
+        """By IP family, where the next free slice is looked for first."""
         self.nodes = self.informers.of("nodes")
         self.nodes.add_handler(self._changed)
 
@@ -52,10 +54,13 @@ class NodeIpamController(Controller):
         prefix = max(PREFIX[network.version], network.prefixlen)
         step = 1 << (network.max_prefixlen - prefix)
         first = int(network.network_address)
-        for number in range(1 << min(prefix - network.prefixlen, 16)):
-            base = type(network.network_address)(first + number * step)
+        total, begin = 1 << min(prefix - network.prefixlen, 16), self._next.get(network.version, 0)
+        for number in range(total):
+            slot = (begin + number) % total
+            base = type(network.network_address)(first + slot * step)
             cidr = f"{base}/{prefix}"
             if cidr not in self._taken:
+                self._next[network.version] = slot + 1
                 return cidr
         return ""
 

@@ -26,15 +26,22 @@ LONGEST_REST = 0.25
 """A key whose turn costs more than SHORT seconds of computing rests REST times as long, in which its news gather:
 a workload of thousands of pods is not looked at anew for each of them."""
 
+MANY = 64
+EACH = 0.00004
+"""In virtual time computing takes none. There a turn counts as EACH seconds for each of the objects it looks at, if
+they are more than MANY: what happens depends on the cluster then, and never on the machine."""
+
 K = TypeVar("K")
 
 
 class WorkQueue(Generic[K]):
     """Keys to work on, in order of arrival."""
 
-    def __init__(self, name: str, clock: Clock) -> None:
+    def __init__(self, name: str, clock: Clock, effort: Callable[[], int] = lambda: 0) -> None:
+        """``effort`` says how many objects a turn looks at, whatever its key is."""
         self.name = name
         self.clock = clock
+        self._effort = effort
         self._ready: dict[K, None] = {}
         self._wake = asyncio.Event()
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
@@ -98,8 +105,11 @@ class WorkQueue(Generic[K]):
             self.add_after(key, min(FIRST_RETRY * self.clock.speed * 2.0 ** min(count, 30), LONGEST_RETRY))
         else:
             self._failures.pop(key, None)
-        # In virtual time computing takes none, and what happens does not depend on the machine.
-        cost = min(time.process_time() - start, monotonic() - began)
+        looked_at = self._effort()
+        cost = max(
+            min(time.process_time() - start, monotonic() - began),
+            EACH * looked_at if looked_at > MANY else 0.0,
+        )
         if cost > SHORT:
             rest = min(REST * cost, LONGEST_REST)
             self._resting[key] = monotonic() + rest

@@ -16,6 +16,7 @@ from winready_sandbox.faults.reboots import REBOOT_FAULTS
 from winready_sandbox.faults.runtimes import RUNTIME_FAULTS
 from winready_sandbox.faults.service_proxy import SERVICE_PROXY_FAULTS
 from winready_sandbox.faults.volumes import VOLUME_FAULTS
+from winready_sandbox.faults.workloads import WORKLOAD_FAULTS
 
 PARTS: dict[str, tuple[Fault, ...]] = {
     "service_proxy": SERVICE_PROXY_FAULTS,
@@ -29,6 +30,7 @@ PARTS: dict[str, tuple[Fault, ...]] = {
     "identity": IDENTITY_FAULTS,
     "volumes": VOLUME_FAULTS,
     "control_plane": CONTROL_PLANE_FAULTS,
+    "workloads": WORKLOAD_FAULTS,
 }
 """The faults of each part of a cluster."""
 FAULTS: dict[str, Fault] = {fault.name: fault for faults in PARTS.values() for fault in faults}

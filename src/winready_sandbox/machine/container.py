@@ -11,7 +11,7 @@ from winready_sandbox.chance import unique_hex
 from winready_sandbox.machine import commandline, executables, users
 from winready_sandbox.machine.builds import WindowsBuild, windows_build
 from winready_sandbox.machine.domain import CredentialSpec
-from winready_sandbox.machine.environment import Environment
+from winready_sandbox.machine.environment import Environment, windows_variables
 from winready_sandbox.machine.errors import OS, ExecError, NetworkPathNotFound, OutOfMemory
 from winready_sandbox.machine.files import FileSystem
 from winready_sandbox.machine.limits import Limits, in_force
@@ -35,6 +35,9 @@ _SYSTEM_MEMORY = {"windows": 48 * MEBIBYTE, "linux": MEBIBYTE}
 """What a container needs for itself: a Windows container runs system processes of its own."""
 _PROCESS_MEMORY = {"windows": 6 * MEBIBYTE, "linux": MEBIBYTE // 2}
 _HEAVY = {"powershell-core": 55 * MEBIBYTE, "powershell-desktop": 70 * MEBIBYTE}
+_MOST_PROCESSES = 500
+_NESTED_SCRIPTS = 4
+"""Scripts that name a script as their interpreter, as far as Linux follows them."""
 _START_COST = {"windows": 0.06, "linux": 0.005}
 """Processor seconds that starting a process takes."""
 
@@ -87,12 +90,17 @@ class Container:
         limits = in_force(Limits(cpu_limit, memory_limit), machine.defects, first=first, again=again)
         self.cpu_limit = limits.cpu
         self.oom_killed = False
+        self.privileged = False
+        self.no_new_privileges = False
+        """Whether set-user-ID bits mean nothing here."""
         self.main: Process | None = None
         self.processes: dict[int, Process] = {}
         self._next_pid = 1 if self.os == "linux" else 1000
         self.memory = Memory(self.os, limits.memory, machine.memory)
         cap = cpu_cap(self.os, limits.cpu, machine.cores)
         self.cpu = CpuMeter(machine.processor, cap, limits.weight, limits.per_process)
+        self.cpu_request = 0.0
+        """Of a core: what it gets of a busy machine."""
         self._lose_limits_later(machine.defects.cpu_limit_lost_after, machine.defects.memory_limit_lost_after)
         self._own_host: WindowsHost | None = None
         self.mount_point = ""
@@ -112,11 +120,16 @@ class Container:
         if memory:
             asyncio.get_running_loop().call_later(self.clock.wall(memory), self.memory.lift)
 
+    def resize(self, request: float, cpu: float | None, memory: int | None) -> None:
+        """Change what it may use while it runs."""
+        self.cpu_request, self.cpu_limit, self.memory.limit = request, cpu, memory
+        self.cpu.limit_to(cpu_cap(self.os, cpu, self.machine.cores))
+
     def _file_system(self) -> FileSystem:
         if not self.host_process:
-            files = FileSystem(self.os, self.image.root, owner=self)
+            files = FileSystem(self.os, self.image.root, owner=self, disk=self.machine.disk)
         else:
-            files = FileSystem(self.os, self.machine.files.root, owner=self)
+            files = FileSystem(self.os, self.machine.files.root, owner=self, disk=self.machine.disk)
             bound = self.machine.binds_files
             base = "C:\\hpc" if self.machine.containerd_release >= (1, 7) else "C:\\C"
             self.mount_point = base if bound else f"{base}\\{self.id}"
@@ -146,10 +159,10 @@ class Container:
         gone = 0 < after < now - self._made_at or (every and now % every < 1)
         return "" if gone else spec.account
 
-    def mount_volume(self, path: str, node: Node, *, read_only: bool = False) -> None:
+    def mount_volume(self, path: str, node: Node, *, read_only: bool = False, memory: bool = False) -> None:
         """Mount a volume as the runtime does: HostProcess containers also (or only) find it below their mount point."""
         if not self.host_process:
-            self.files.mount(path, node, read_only=read_only)
+            self.files.mount(path, node, read_only=read_only, memory=memory)
             return
         if self.machine.binds_files:
             self.files.mount(path, node, read_only=read_only)
@@ -204,35 +217,7 @@ class Container:
             env.update({"HOME": "/root" if self.identity.uid == 0 else "/"})
             env.update(given)
             return env
-        account = self.identity.name
-        profile = "C:\\Windows\\system32\\config\\systemprofile" if account == "SYSTEM" else f"C:\\Users\\{account}"
-        env.update(
-            {
-                "ALLUSERSPROFILE": "C:\\ProgramData",
-                "APPDATA": f"{profile}\\AppData\\Roaming",
-                "CommonProgramFiles": "C:\\Program Files\\Common Files",
-                "COMPUTERNAME": self.computer_name,
-                "ComSpec": "C:\\Windows\\system32\\cmd.exe",
-                "LOCALAPPDATA": f"{profile}\\AppData\\Local",
-                "NUMBER_OF_PROCESSORS": str(self.machine.cores),
-                "OS": "Windows_NT",
-                "Path": "C:\\Windows\\system32;C:\\Windows;C:\\Windows\\System32\\Wbem;"
-                "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\;",
-                "PATHEXT": executables.PATHEXT,
-                "PROCESSOR_ARCHITECTURE": "AMD64",
-                "ProgramData": "C:\\ProgramData",
-                "ProgramFiles": "C:\\Program Files",
-                "PUBLIC": "C:\\Users\\Public",
-                "SystemDrive": "C:",
-                "SystemRoot": "C:\\Windows",
-                "TEMP": f"{profile}\\AppData\\Local\\Temp",
-                "TMP": f"{profile}\\AppData\\Local\\Temp",
-                "USERDOMAIN": self.identity.domain,
-                "USERNAME": account,
-                "USERPROFILE": profile,
-                "windir": "C:\\Windows",
-            }
-        )
+        env.update(windows_variables(self.identity, self.computer_name, self.machine.cores))
         if self.host_process:
             env.update(self.machine.windows_host.machine_environment)
             given = {name: self._with_mount_point(value) for name, value in given.items()}
@@ -324,6 +309,9 @@ class Container:
         found = path or self.find_program(argv[0], cwd, env, identity)
         program, name, argv = self._load(found, argv, cwd, env, identity)
         memory = _HEAVY.get(name, _PROCESS_MEMORY[self.os])
+        if len(self.processes) >= _MOST_PROCESSES:
+            windows = "Insufficient system resources exist to complete the requested service."
+            raise ExecError(self.os, windows if self.os == "windows" else "resource temporarily unavailable")
         try:
             self.memory.take(memory)
         except OutOfMemory:
@@ -343,7 +331,7 @@ class Container:
             parent=parent,
             command_line=command_line or commandline.join(argv),
             path=found,
-            identity=identity,
+            identity=self._as_owner(found, identity),
             shares_streams=parent is not None,
             memory=memory,
         )
@@ -354,6 +342,13 @@ class Container:
         self.cpu.charge(_START_COST[self.os])
         process.run(program)
         return process
+
+    def _as_owner(self, path: str, identity: Identity | None) -> Identity | None:
+        """Who a program runs as: whoever starts it, or its owner where the file has the set-user-ID bit."""
+        if self.os == "windows" or identity is None or self.no_new_privileges:
+            return identity
+        node = self.files.node(path)
+        return self.identity_of(str(node.uid)) if node.mode & 0o4000 else identity
 
     async def replace(
         self, process: Process, path: str, argv: list[str], env: MutableMapping[str, str], cwd: str
@@ -371,7 +366,7 @@ class Container:
         return executables.find_for_posix(self.files, name, cwd, env, who)
 
     def _load(
-        self, path: str, argv: list[str], cwd: str, env: Mapping[str, str], who: Identity | None
+        self, path: str, argv: list[str], cwd: str, env: Mapping[str, str], who: Identity | None, nested: int = 0
     ) -> tuple[Program, str, list[str]]:
         data = self.files.read(path)
         name = executables.program_of(self.os, data)
@@ -381,9 +376,12 @@ class Container:
                 raise ExecError(self.os, f"the sandbox has no program {name!r} behind {path}")
             return program, name, argv
         if self.os == "linux" and data.startswith(b"#!"):
-            interpreter = data[2:].partition(b"\n")[0].decode().split()
-            found = self.find_program(interpreter[0], cwd, env, who)
-            return self._load(found, [*interpreter, path, *argv[1:]], cwd, env, who)
+            interpreter = data[2:1024].partition(b"\n")[0].decode(errors="replace").split()
+            if nested > _NESTED_SCRIPTS:
+                raise ExecError("linux", f"exec {path}: too many levels of symbolic links")
+            if interpreter:
+                found = self.find_program(interpreter[0], cwd, env, who)
+                return self._load(found, [*interpreter, path, *argv[1:]], cwd, env, who, nested + 1)
         if self.os == "windows":
             raise ExecError("windows", "%1 is not a valid Win32 application.")
         raise ExecError("linux", f"exec {path}: exec format error", permission=True)

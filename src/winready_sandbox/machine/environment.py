@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 
 from winready_sandbox.machine.errors import OS
+from winready_sandbox.machine.executables import PATHEXT
+from winready_sandbox.machine.users import Identity
 
 
 class Environment(MutableMapping[str, str]):
@@ -45,3 +47,34 @@ class Environment(MutableMapping[str, str]):
         child = Environment(self.os)
         child._values = dict(self._values)
         return child
+
+
+def windows_variables(identity: Identity, computer: str, cores: int) -> dict[str, str]:
+    """What Windows tells every process of a user."""
+    account = identity.name
+    profile = "C:\\Windows\\system32\\config\\systemprofile" if account == "SYSTEM" else f"C:\\Users\\{account}"
+    return {
+        "ALLUSERSPROFILE": "C:\\ProgramData",
+        "APPDATA": f"{profile}\\AppData\\Roaming",
+        "CommonProgramFiles": "C:\\Program Files\\Common Files",
+        "COMPUTERNAME": computer,
+        "ComSpec": "C:\\Windows\\system32\\cmd.exe",
+        "LOCALAPPDATA": f"{profile}\\AppData\\Local",
+        "NUMBER_OF_PROCESSORS": str(cores),
+        "OS": "Windows_NT",
+        "Path": "C:\\Windows\\system32;C:\\Windows;C:\\Windows\\System32\\Wbem;"
+        "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\;",
+        "PATHEXT": PATHEXT,
+        "PROCESSOR_ARCHITECTURE": "AMD64",
+        "ProgramData": "C:\\ProgramData",
+        "ProgramFiles": "C:\\Program Files",
+        "PUBLIC": "C:\\Users\\Public",
+        "SystemDrive": "C:",
+        "SystemRoot": "C:\\Windows",
+        "TEMP": f"{profile}\\AppData\\Local\\Temp",
+        "TMP": f"{profile}\\AppData\\Local\\Temp",
+        "USERDOMAIN": identity.domain,
+        "USERNAME": account,
+        "USERPROFILE": profile,
+        "windir": "C:\\Windows",
+    }

@@ -126,6 +126,14 @@ class NetworkNameGone(FileError):
     code = 64
 
 
+class NoSpace(FileError):
+    """The disk is full."""
+
+    windows = "There is not enough space on the disk."
+    linux = "No space left on device"
+    code = 112
+
+
 class OutOfMemory(Exception):
     """An allocation that Windows refuses at the job's commit limit; the process may go on without it."""
 

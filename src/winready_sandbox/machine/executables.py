@@ -18,9 +18,9 @@ PATHEXT = ".COM;.EXE;.BAT;.CMD"
 _SYSTEM_DIRECTORIES = ("C:\\Windows\\System32", "C:\\Windows")
 
 
-def program_file(os: OS, program: str) -> File:
+def program_file(os: OS, program: str, mode: int = 0o755) -> File:
     """An executable file that runs a program of the catalogue."""
-    return File(_MAGIC[os] + program.encode() + b"\n", 0o755)
+    return File(_MAGIC[os] + program.encode() + b"\n", mode)
 
 
 def program_of(os: OS, data: bytes) -> str | None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from winready_sandbox.clock import wall_time
 from winready_sandbox.machine import errors, paths
 from winready_sandbox.machine.errors import OS
+from winready_sandbox.machine.handles import Handle
 from winready_sandbox.machine.paths import Parts
+from winready_sandbox.machine.resources import Memory
 from winready_sandbox.machine.tree import Acl, Device, Directory, File, Node, Symlink, as_directory, as_file
 from winready_sandbox.machine.users import Identity
 
@@ -31,6 +33,7 @@ class Mount:
     parts: Parts
     node: Node
     read_only: bool = False
+    memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,42 +48,16 @@ class Place:
     parent_acl: Acl
 
 
-@dataclass(eq=False)
-class Handle:
-    """An open file; on Windows its sharing mode keeps others out until it is closed."""
-
-    fs: FileSystem
-    parts: Parts
-    file: File
-    access: str
-    share: str
-    appends: bool = False
-
-    def read(self) -> bytes:
-        """The whole content."""
-        return self.file.data
-
-    def write(self, data: bytes) -> None:
-        """Append to what is there (opening for `w` has emptied it)."""
-        if self.fs.spoil is not None:
-            data = self.fs.spoil(self.parts, data, self.appends)
-        self.file.data += data
-        self.file.mtime = wall_time()
-
-    def close(self) -> None:
-        """Let others in."""
-        if self.file.handles and self in self.file.handles:
-            self.file.handles.remove(self)
-
-
 class FileSystem:
     """The view of one container or machine; `who` is None for the system itself, which may do everything."""
 
-    def __init__(self, os: OS, root: Directory, *, owner: object = None) -> None:
+    def __init__(self, os: OS, root: Directory, *, owner: object = None, disk: Memory | None = None) -> None:
         self.os: OS = os
         self.root = root
         self.owner = owner
         """Whom device files answer about."""
+        self.disk = disk
+        """Where written bytes are booked."""
         self.shares: Callable[[str, str, Identity | None], Directory] | None = None
         """How `\\\\server\\share` is reached, if it is."""
         self.read_only_root = False
@@ -88,10 +65,10 @@ class FileSystem:
         """What a bad disk makes of bytes that are written at a path, or appended there."""
         self._mounts: dict[Parts, Mount] = {}
 
-    def mount(self, path: str, node: Node, *, read_only: bool = False) -> None:
-        """Let a tree or file appear at a path."""
-        parts = self.parts(path, self.top)
-        self._mounts[paths.fold(self.os, parts)] = Mount(parts, node, read_only)
+    def mount(self, path: str, node: Node, *, read_only: bool = False, memory: bool = False) -> None:
+        """Let a tree or file appear at a path; ``memory`` = it is no disk that it is on."""
+        mount = Mount(self.parts(path, self.top), node, read_only, memory)
+        self._mounts[paths.fold(self.os, mount.parts)] = mount
 
     def unmount(self, path: str) -> None:
         """Let what was there before appear again."""
@@ -212,7 +189,7 @@ class FileSystem:
             mount = self._mounts[key[:best]]
             here = as_directory(mount.node).thawed()
             if here is not mount.node:
-                self._mounts[key[:best]] = Mount(mount.parts, here, mount.read_only)
+                self._mounts[key[:best]] = Mount(mount.parts, here, mount.read_only, mount.memory)
         elif parts and parts[0].startswith("\\\\"):
             here, best = self._share(parts, None)
         else:
@@ -265,8 +242,7 @@ class FileSystem:
             raise errors.NotDirectory(path)
         if not self._allows(node, place.acl, who, "r"):
             raise errors.AccessDenied(path)
-        found = dict(node.items())
-        depth = len(place.parts)
+        found, depth = dict(node.items()), len(place.parts)
         for key, mount in self._mounts.items():
             if len(key) > depth and key[:depth] == paths.fold(self.os, place.parts):
                 name = node.true_name(mount.parts[depth])
@@ -343,6 +319,8 @@ class FileSystem:
         self._share_or_fail(node, handle, path)
         if access == "w":
             node.data = b""
+            if self.disk is not None:
+                node.book(self.disk, 0)
             node.mtime = wall_time()
         return handle
 

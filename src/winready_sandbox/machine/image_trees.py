@@ -9,6 +9,7 @@ from winready_sandbox.machine import procfs
 from winready_sandbox.machine.executables import program_file
 from winready_sandbox.machine.files import OPEN_ACL, PROTECTED_ACL
 from winready_sandbox.machine.tree import Device, Directory, File, Symlink, as_directory
+from winready_sandbox.pki import Authority
 
 SYSTEM32 = "C:/Windows/System32"
 POWERSHELL_DIRECTORY = f"{SYSTEM32}/WindowsPowerShell/v1.0"
@@ -19,11 +20,12 @@ def _words(text: str) -> list[str]:
 
 
 BUSYBOX_APPLETS_WINDOWS = _words(
-    "bash cat chmod dd echo find id ln ls mkdir mv printenv seq sh sleep stat test touch true uname wget whoami"
+    "awk bash cat chmod cut dd echo env expr false find grep head hexdump id ln ls mkdir mv printenv seq sh sleep stat"
+    " tail test touch true uname wc wget whoami"
 )
 BUSYBOX_APPLETS_LINUX = [
     *(name for name in BUSYBOX_APPLETS_WINDOWS if name != "bash"),
-    *_words("hostname nc nslookup ping"),
+    *_words("hostname ip mount nc nslookup ping sysctl"),
 ]
 NANOSERVER_TOOLS = _words("cmd curl hostname icacls ipconfig klist net netstat nslookup ping reg route whoami")
 SERVERCORE_TOOLS = _words("nltest shutdown")
@@ -40,14 +42,21 @@ _ACCOUNTS = (
 )
 _OS_RELEASE = 'NAME="Alpine Linux"\nID=alpine\nVERSION_ID=3.21.3\nPRETTY_NAME="Alpine Linux v3.21"\n'
 
-_LOCALHOST_FILES = {
-    "localhost.crt": b"-----BEGIN CERTIFICATE-----\n(of localhost, for tests)\n-----END CERTIFICATE-----\n",
-    "localhost.key": b"(the key of localhost.crt)\n",
-}
-"""What agnhost's porter serves TLS with; tests also take them as files that any agnhost has."""
+_WELCOME = (
+    "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</title>\n</head>\n<body>\n"
+    "<h1>Welcome to nginx!</h1>\n</body>\n</html>\n"
+)
+
 
 _INBOX_NAMES = {"curl": "curl", "ping": "ping", "cmd": "cmd"}
 """Windows tools whose program is not simply called `<tool>.exe` in the catalogue."""
+
+
+@functools.cache
+def _localhost_files() -> dict[str, bytes]:
+    """What agnhost's porter serves TLS with; tests also take them as files that any agnhost has."""
+    pair = Authority("localhost").server("localhost", ["localhost", "127.0.0.1"])
+    return {"localhost.crt": pair.certificate, "localhost.key": pair.key}
 
 
 def _tools(root: Directory, names: Iterable[str], folder: str = SYSTEM32) -> None:
@@ -142,7 +151,7 @@ def windows_agnhost() -> Directory:
     root.make("C:/agnhost-2", program_file("windows", "agnhost"))
     root.make("C:/coredns.exe", program_file("windows", "coredns"))
     root.make("C:/uploads", Directory(fold=True))
-    for name, content in _LOCALHOST_FILES.items():
+    for name, content in _localhost_files().items():
         root.make(f"C:/{name}", File(content))
     return root
 
@@ -163,6 +172,29 @@ def windows_resource_consumer() -> Directory:
     return root
 
 
+def windows_nginx() -> Directory:
+    """nginx on the e2e busybox image."""
+    root = windows_busybox()
+    root.make("C:/usr/share/nginx/nginx.exe", program_file("windows", "nginx"))
+    root.make("C:/usr/share/nginx/html/index.html", File(_WELCOME.encode()))
+    return root
+
+
+def pictured(root: Directory, name: str) -> Directory:
+    """An agnhost image with a picture to serve."""
+    top = "C:/" if "C:" in root else ""
+    root.make(f"{top}{name}.jpg", File(b"\xff\xd8\xff\xe0 (a picture)"))
+    root.make(f"{top}data.json", File(f'{{\n  "image": "{name}.jpg"\n}}\n'.encode()))
+    return root
+
+
+def windows_etcd() -> Directory:
+    """The etcd image."""
+    root = nanoserver()
+    root.make("C:/usr/local/bin/etcd.exe", program_file("windows", "etcd"))
+    return root
+
+
 def windows_hostprocess() -> Directory:
     """The HostProcess base image: nothing at all."""
     root = Directory(fold=True)
@@ -175,6 +207,13 @@ def windows_agents() -> Directory:
     root = windows_hostprocess()
     root.make("C:/kube-proxy/kube-proxy.exe", program_file("windows", "kube-proxy"))
     root.make("C:/CalicoWindows/calico-node.exe", program_file("windows", "calico-node"))
+    return root
+
+
+def windows_program(base: Callable[[], Directory], path: str, program: str) -> Directory:
+    """An image that adds one program to a Windows base."""
+    root = base()
+    root.make(path, program_file("windows", program))
     return root
 
 
@@ -211,11 +250,11 @@ def linux_agnhost() -> Directory:
     root.make("agnhost", program_file("linux", "agnhost"))
     root.make("agnhost-2", program_file("linux", "agnhost"))
     root.make("bin/bash", program_file("linux", "busybox"))
-    for tool in ("curl", "dig", "nslookup", "nc"):
+    for tool in ("curl", "dig", "getent", "nslookup", "nc"):
         root.make(f"usr/bin/{tool}", program_file("linux", tool))
     root.make("coredns", program_file("linux", "coredns"))
     root.make("uploads", Directory())
-    for name, content in _LOCALHOST_FILES.items():
+    for name, content in _localhost_files().items():
         root.make(name, File(content))
     return root
 
@@ -224,7 +263,7 @@ def linux_dns_tools() -> Directory:
     """An image to look names up from: a shell and BIND's tools."""
     root = alpine()
     root.make("bin/bash", program_file("linux", "busybox"))
-    for tool in ("dig", "nslookup"):
+    for tool in ("dig", "getent", "nslookup"):
         root.make(f"usr/bin/{tool}", program_file("linux", tool))
     return root
 
@@ -236,12 +275,17 @@ def linux_program(path: str, program: str, *, base: str = "scratch") -> Director
     return root
 
 
+def linux_nonewprivs() -> Directory:
+    """An image whose program has the set-user-ID bit, and tells as whom it runs."""
+    root = alpine()
+    root.make("usr/local/bin/nnp", program_file("linux", "nnp", 0o6755))
+    return root
+
+
 def linux_nginx() -> Directory:
     """nginx with its welcome page."""
     root = linux_program("/usr/sbin/nginx", "nginx", base="alpine")
-    page = "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</title>\n</head>\n<body>\n"
-    page += "<h1>Welcome to nginx!</h1>\n</body>\n</html>\n"
-    root.make("usr/share/nginx/html/index.html", File(page.encode()))
+    root.make("usr/share/nginx/html/index.html", File(_WELCOME.encode()))
     root.make("docker-entrypoint.sh", File(b'#!/bin/sh\nexec "$@"\n', 0o755))
     return root
 
@@ -259,15 +303,29 @@ BUILDERS: dict[str, Callable[[], Directory]] = {
     "windows-agnhost": windows_agnhost,
     "windows-pause": windows_pause,
     "windows-resource-consumer": windows_resource_consumer,
+    "windows-etcd": windows_etcd,
+    "windows-kitten": lambda: pictured(windows_agnhost(), "kitten"),
+    "windows-nautilus": lambda: pictured(windows_agnhost(), "nautilus"),
+    "windows-nginx": windows_nginx,
     "windows-hostprocess": windows_hostprocess,
     "windows-agents": windows_agents,
     "windows-host": windows_host,
+    "windows-aspnetapp": lambda: windows_program(nanoserver, "C:/app/aspnetapp.exe", "aspnetapp"),
+    "windows-iis": lambda: windows_program(servercore, "C:/ServiceMonitor.exe", "servicemonitor"),
+    "windows-nats": lambda: windows_program(servercore, "C:/nats-server.exe", "nats-server"),
+    "windows-fluent-bit": lambda: windows_program(servercore, "C:/fluent-bit/bin/fluent-bit.exe", "fluent-bit"),
+    "windows-exporter": lambda: windows_program(windows_hostprocess, "C:/windows_exporter.exe", "windows_exporter"),
     "alpine": alpine,
     "linux-agnhost": linux_agnhost,
     "linux-dns-tools": linux_dns_tools,
     "linux-pause": lambda: linux_program("/pause", "pause"),
     "linux-nginx": linux_nginx,
+    "linux-nonewprivs": linux_nonewprivs,
     "linux-coredns": lambda: linux_program("/coredns", "coredns"),
+    "linux-kitten": lambda: pictured(linux_agnhost(), "kitten"),
+    "linux-nautilus": lambda: pictured(linux_agnhost(), "nautilus"),
+    "linux-etcd": lambda: linux_program("/usr/local/bin/etcd", "etcd"),
+    "linux-sample-apiserver": lambda: linux_program("/sample-apiserver", "sample-apiserver", base="alpine"),
     "linux-resource-consumer": lambda: linux_program("/consumer", "consumer", base="alpine"),
     "linux-kube-proxy": lambda: linux_program("/usr/local/bin/kube-proxy", "kube-proxy"),
     "linux-calico-node": lambda: linux_program("/bin/calico-node", "calico-node", base="alpine"),

@@ -194,6 +194,11 @@ FAMILIES = {
             Variant("nanoserver", 280 * MEBIBYTE, _USER, (), ("cmd",), cwd="C:\\"),
         ),
         Family(
+            "nonewprivs",
+            {"1.3": (), "1.4": ()},
+            Variant("linux-nonewprivs", 4 * MEBIBYTE, "", (), ("nnp",), _LINUX_PATH),
+        ),
+        Family(
             "resource-consumer",
             {"1.13": _TWO, "1.14": _TWO, "1.15.0": _THREE},
             Variant("linux-resource-consumer", 30 * MEBIBYTE, "", ("/consumer",), env=_LINUX_PATH),
@@ -201,7 +206,8 @@ FAMILIES = {
         ),
         Family(
             "nginx",
-            dict.fromkeys(("1.14-4", "1.15-4", "1.27-0", "1.27.0-2", "1.27", "latest", "stable", "alpine"), ()),
+            {**dict.fromkeys(("1.27", "latest", "stable", "alpine"), ()), "1.27.0-2": _THREE}
+            | dict.fromkeys(("1.14-4", "1.15-4", "1.27-0"), _TWO),
             Variant(
                 "linux-nginx",
                 24 * MEBIBYTE,
@@ -210,6 +216,24 @@ FAMILIES = {
                 ("nginx", "-g", "daemon off;"),
                 _LINUX_PATH,
             ),
+            Variant(
+                "windows-nginx",
+                530 * MEBIBYTE,
+                _ADMIN,
+                ("/bin/sh", "-c", " cd /usr/share/nginx && ./nginx.exe"),
+                (),
+                _TOOLS_PATH,
+                "C:\\",
+            ),
+        ),
+        *(
+            Family(
+                name,
+                {"1.7": _TWO, "1.8": _THREE},
+                Variant(f"linux-{name}", 55 * MEBIBYTE, "", ("/agnhost",), ("test-webserver",), _LINUX_PATH),
+                Variant(f"windows-{name}", 620 * MEBIBYTE, _ADMIN, ("/agnhost",), ("test-webserver",), _TOOLS_PATH),
+            )
+            for name in ("kitten", "nautilus")
         ),
         Family("alpine", {"*": ()}, Variant("alpine", 4 * MEBIBYTE, "", (), ("/bin/sh",), _LINUX_PATH)),
         Family("coredns", {"*": ()}, Variant("linux-coredns", 18 * MEBIBYTE, "65532", ("/coredns",), env=_LINUX_PATH)),
@@ -217,6 +241,17 @@ FAMILIES = {
             "k8s-dns-node-cache",
             {"*": ()},
             Variant("linux-coredns", 30 * MEBIBYTE, "", ("/coredns",), env=_LINUX_PATH),
+        ),
+        Family(
+            "etcd",
+            {"*": _TWO},
+            Variant("linux-etcd", 60 * MEBIBYTE, env=_LINUX_PATH),
+            Variant("windows-etcd", 330 * MEBIBYTE, _USER, cwd="C:\\"),
+        ),
+        Family(
+            "sample-apiserver",
+            {"1.29.2": (), "1.33.8": ()},
+            Variant("linux-sample-apiserver", 50 * MEBIBYTE, "", ("/sample-apiserver",), env=_LINUX_PATH),
         ),
         Family("nanoserver", _EACH_BUILD, None, Variant("nanoserver", 280 * MEBIBYTE, _USER, (), ("cmd",), cwd="C:\\")),
         Family(
@@ -230,6 +265,44 @@ FAMILIES = {
             {"v1.0.0": ("*",)},
             None,
             Variant("windows-hostprocess", 8 * 1024, _ADMIN, (), ("cmd.exe",), cwd="C:\\"),
+        ),
+        # What the applications in our examples run.
+        Family(
+            "samples",
+            {f"aspnetapp-nanoserver-{suffix}": (suffix,) for suffix in ("ltsc2022", "ltsc2025")},
+            None,
+            Variant("windows-aspnetapp", 400 * MEBIBYTE, _USER, ("C:\\app\\aspnetapp.exe",), cwd="C:\\app"),
+        ),
+        Family(
+            "iis",
+            {f"windowsservercore-{suffix}": (suffix,) for suffix in ("ltsc2022", "ltsc2025")},
+            None,
+            Variant("windows-iis", 4700 * MEBIBYTE, _ADMIN, ("C:\\ServiceMonitor.exe", "w3svc"), cwd="C:\\"),
+        ),
+        Family(
+            "windows-exporter",
+            {"0.30.6": ("*",)},
+            None,
+            Variant("windows-exporter", 40 * MEBIBYTE, _ADMIN, ("windows_exporter.exe",), cwd="C:\\"),
+        ),
+        Family(
+            "nats",
+            {"2.11-windowsservercore-ltsc2022": ("ltsc2022",)},
+            None,
+            Variant("windows-nats", 4400 * MEBIBYTE, _ADMIN, ("C:\\nats-server.exe",), cwd="C:\\"),
+        ),
+        Family(
+            "fluent-bit",
+            {"windows-2022-3.2.10": ("ltsc2022",)},
+            None,
+            Variant(
+                "windows-fluent-bit",
+                4500 * MEBIBYTE,
+                _ADMIN,
+                ("C:\\fluent-bit\\bin\\fluent-bit.exe",),
+                ("-i", "dummy", "-o", "stdout"),
+                cwd="C:\\",
+            ),
         ),
         Family("kube-proxy", {"*": ("*",)}, _KUBE_PROXY, _WINDOWS_AGENTS),
         Family("node", {"*": ()}, _CALICO_NODE),

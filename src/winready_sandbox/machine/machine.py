@@ -28,6 +28,8 @@ TEARDOWNS = 24
 REMOTE_ACCESS_PORTS = (22, 3389)
 PROCESS_ISOLATION, HYPER_V_ISOLATION = "runhcs-wcow-process", "runhcs-wcow-hypervisor"
 LINUX_KERNEL = "6.8.0-1024-generic"
+VALUES, DISK = 192 * 2**20, 64 * 2**20
+"""Bytes that the values of its programs and the files on its disk may have, all of them bytes of the host."""
 _VOLATILE = {"windows": ("C:\\Windows\\Temp",), "linux": ("/tmp", "/run")}  # noqa: S108
 _HOST_MEMORY = {"windows": 1400 * 2**20, "linux": 500 * 2**20}
 
@@ -144,7 +146,9 @@ class Machine:
             self.host.installed = lambda: self.own_build
             for network in ("External", "Calico"):
                 self.host.hns.add(HnsNetwork(network, "Overlay"))
-        self.files = FileSystem(os, self._delivered(), owner=None)
+        self.disk = Memory(os, DISK)
+        self.values = Memory(os, VALUES)
+        self.files = FileSystem(os, self._delivered(), owner=None, disk=self.disk)
         self.pod_folders: dict[str, dict[str, Directory]] = {}
         """What the kubelet keeps on the disk for a pod's own scratch volumes, by the pod's uid."""
         self.processor = Processor(cores, lambda: self.defects.busy)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from winready_sandbox.machine.errors import OutOfMemory
-from winready_sandbox.streams import Pipe
+from winready_sandbox.streams import Flooded, Pipe, encoded
 
 if TYPE_CHECKING:
     from winready_sandbox.machine.container import Container
@@ -29,6 +29,9 @@ NO_MEMORY = 0xC0000017
 """STATUS_NO_MEMORY, of a program that did not expect to be refused."""
 BROKEN_PIPE = 141
 """SIGPIPE: nobody reads the output any more."""
+STACK_OVERFLOW = 0xC00000FD
+"""STATUS_STACK_OVERFLOW, of a program that called itself too often."""
+KILLED, SEGMENTATION_FAULT = 137, 139
 
 
 class Exit(Exception):
@@ -77,6 +80,8 @@ class Process:
     exit_code: int | None = None
     children: list[Process] = field(default_factory=list)
     memory: int = 0
+    held: int = 0
+    """The part of its memory that is values."""
     cores: float = 0.0
     _task: asyncio.Task[int] | None = None
     _killed_with: int | None = None
@@ -106,9 +111,13 @@ class Process:
             return await program(self)
         except Exit as ended:
             return ended.code
-        except OutOfMemory:
+        except (OutOfMemory, Flooded, MemoryError):
+            if not self.windows:
+                return KILLED
             self.err("Out of memory.\r\n")
             return NO_MEMORY
+        except RecursionError:
+            return STACK_OVERFLOW if self.windows else SEGMENTATION_FAULT
 
     def _ended(self, task: asyncio.Task[int]) -> None:
         """Whatever the way it ended, even before its first step."""
@@ -122,8 +131,11 @@ class Process:
 
     def _release(self) -> None:
         self.cpu_demand(0)
+        self.let_go(self.held)
         self.container.memory.give_back(self.memory)
         self.memory = 0
+        if self.parent is not None and self in self.parent.children:
+            self.parent.children.remove(self)
         for child in self.children:
             if child.running and child._task is not None:
                 child._task.cancel()
@@ -230,12 +242,29 @@ class Process:
         self.container.memory.give_back(size)
         self.memory -= size
 
+    def hold(self, size: int) -> None:
+        """Reserve memory for values, which are real bytes of the host: of those a machine has few."""
+        self.allocate(size)
+        try:
+            self.container.machine.values.take(size)
+        except OutOfMemory:
+            self.free(size)
+            raise
+        self.held += size
+
+    def let_go(self, size: int) -> None:
+        """Give back memory of values."""
+        size = min(size, self.held)
+        self.held -= size
+        self.container.machine.values.give_back(size)
+        self.free(size)
+
     def out(self, text: str) -> None:
         """Write text to standard output with the line ends as given; a reader that is gone ends the process."""
         if self.stdout.closed:
             raise Exit(BROKEN_PIPE)
-        self.stdout.write(text.encode("utf-8", "surrogateescape"))
+        self.stdout.write(encoded(text))
 
     def err(self, text: str) -> None:
         """Write text to standard error with the line ends as given."""
-        self.stderr.write(text.encode("utf-8", "surrogateescape"))
+        self.stderr.write(encoded(text))

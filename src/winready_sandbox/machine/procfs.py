@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 def _cpu_max(container: Container) -> str:
     limit = container.cpu_limit
-    return f"{int(limit * 100000)} 100000\n" if limit is not None else "max 100000\n"
+    return f"{max(int(limit * 100000), 1000)} 100000\n" if limit is not None else "max 100000\n"
+
+
+def _cpu_weight(container: Container) -> str:
+    """The request as shares of a thousand and more, and these on the scale of cgroups v2."""
+    shares = max(int(container.cpu_request * 1024), 2)
+    return f"{1 + (shares - 2) * 9999 // 262142}\n"
 
 
 def _cpu_stat(container: Container) -> str:
@@ -33,11 +39,18 @@ def _cpuinfo(container: Container) -> str:
 
 def _mounts(container: Container) -> str:
     lines = ["overlay / overlay rw,relatime 0 0", "proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0"]
-    lines += [
-        f"/dev/sda1 /{'/'.join(mount.parts)} ext4 {'ro' if mount.read_only else 'rw'},relatime 0 0"
-        for mount in container.files.mounts
-    ]
+    lines.append("cgroup /sys/fs/cgroup cgroup2 ro,nosuid,nodev,noexec,relatime 0 0")
+    for mount in container.files.mounts:
+        source, kind = ("tmpfs", "tmpfs") if mount.memory else ("/dev/sda1", "ext4")
+        lines.append(f"{source} /{'/'.join(mount.parts)} {kind} {'ro' if mount.read_only else 'rw'},relatime 0 0")
     return "\n".join(lines) + "\n"
+
+
+def _status(container: Container) -> str:
+    cores = container.machine.cores
+    return (
+        f"Name:\tsh\nState:\tR (running)\nPid:\t1\nUid:\t{container.identity.uid}\nCpus_allowed_list:\t0-{cores - 1}\n"
+    )
 
 
 def _uptime(container: Container) -> str:
@@ -52,11 +65,15 @@ _FILES: dict[str, Callable[[Container], str]] = {
     "proc/mounts": _mounts,
     "proc/version": lambda container: f"Linux version {container.machine.kernel_version} (gcc)\n",
     "proc/sys/kernel/hostname": lambda container: f"{container.hostname}\n",
+    "proc/sys/kernel/shm_rmid_forced": lambda container: "0\n",
+    "proc/sys/net/ipv4/ip_local_port_range": lambda container: "32768\t60999\n",
     "proc/sys/kernel/random/boot_id": lambda container: f"{container.machine.boot_id}\n",
     "proc/1/comm": lambda container: f"{(container.main.argv[0] if container.main else '').rpartition('/')[2]}\n",
+    "proc/1/status": _status,
     "proc/1/cgroup": lambda container: "0::/\n",
     "proc/1/oom_score_adj": lambda container: "0\n",
     "sys/fs/cgroup/cpu.max": _cpu_max,
+    "sys/fs/cgroup/cpu.weight": _cpu_weight,
     "sys/fs/cgroup/cpu.stat": _cpu_stat,
     "sys/fs/cgroup/memory.max": lambda container: f"{container.memory.limit or 'max'}\n",
     "sys/fs/cgroup/memory.current": lambda container: f"{container.memory.used}\n",

@@ -54,8 +54,12 @@ class CpuMeter:
 
     def lift(self) -> None:
         """Forget the limit."""
+        self.limit_to(float(self.processor.cores))
+
+    def limit_to(self, cores: float) -> None:
+        """Take another limit from now on."""
         self.processor.settle()
-        self.cap = float(self.processor.cores)
+        self.cap = cores
         self.processor.share_out(self)
 
     def ask(self, change: float) -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from winready_sandbox.clock import wall_time
 
 if TYPE_CHECKING:
-    from winready_sandbox.machine.files import Handle
+    from winready_sandbox.machine.handles import Handle
+    from winready_sandbox.machine.resources import Memory
 
 Acl = Mapping[str, str]
 """Windows rights per group: any of `r` (read and run), `w` (change), `d` (create directories)."""
@@ -44,15 +45,54 @@ class Node:
 class File(Node):
     """A file's bytes."""
 
-    __slots__ = ("data", "handles")
+    __slots__ = ("_content", "booked", "disk", "handles")
 
     def __init__(
         self, data: bytes = b"", mode: int = 0o644, uid: int = 0, gid: int = 0, acl: Acl | None = None
     ) -> None:
         super().__init__(mode, uid, gid, acl)
-        self.data = data
-        """The Windows attribute."""
+        self._content: bytes | bytearray = data
         self.handles: list[Handle] | None = None
+        self.disk: Memory | None = None
+        """Where the bytes are booked that somebody wrote; what an image brings costs nothing."""
+        self.booked = 0
+
+    @property
+    def data(self) -> bytes:
+        """All of them."""
+        if isinstance(self._content, bytearray):
+            self._content = bytes(self._content)
+        return self._content
+
+    @data.setter
+    def data(self, data: bytes) -> None:
+        self._content = data
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self._content)
+
+    def append(self, data: bytes) -> None:
+        """Add some; those who add often do not copy the rest each time."""
+        if not isinstance(self._content, bytearray):
+            self._content = bytearray(self._content)
+        self._content += data
+
+    def book(self, disk: Memory, size: int) -> None:
+        """Take or give back room on a disk for that many bytes; raises `OutOfMemory` where there is none."""
+        known = self.booked if self.disk is disk else 0
+        if size > known:
+            disk.take(size - known)
+        else:
+            disk.give_back(known - size)
+        if self.disk is not None and self.disk is not disk:
+            self.disk.give_back(self.booked)
+        self.disk, self.booked = disk, size
+
+    def __del__(self) -> None:
+        if self.disk is not None:
+            self.disk.give_back(self.booked)
 
     def thawed(self) -> File:
         """See `Node.thawed`."""

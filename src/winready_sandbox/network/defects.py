@@ -37,6 +37,10 @@ class ProxyDefects:
     """Connections land on a backend of another service."""
     udp_dead: bool = False
     """UDP to services is not translated."""
+    external_policy_ignored: bool = False
+    """NodePorts forward to pods of other nodes although externalTrafficPolicy is Local."""
+    internal_policy_ignored: bool = False
+    """Cluster IPs forward to pods of other nodes although internalTrafficPolicy is Local."""
     affinity_ignored: bool = False
     """Session affinity has no effect."""
     host_service_ips_dead: bool = False

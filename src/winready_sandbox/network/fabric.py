@@ -58,6 +58,8 @@ class NodeNetwork:
         self.pools = [AddressPool(cidr, first) for cidr in pod_cidrs]
         self._handed_out: list[list[str]] = []
         """Addresses of pods in the order of their start: of those that live, or of all where a defect counts them."""
+        self.host_ports: dict[tuple[str, str, int], tuple[Stack, int]] = {}
+        """Ports of the node that lead to a pod, by protocol, address (none: any) and number: the pod and its port."""
         self._fabric = fabric
         self._flows: Counter[tuple[str, str]] = Counter()
         self._packets: Counter[tuple[str, str]] = Counter()
@@ -289,6 +291,7 @@ class Fabric:
                     pool.release(address)
         if stack.node is not None:
             stack.node.pods.pop(stack, None)
+            stack.node.host_ports = {key: goal for key, goal in stack.node.host_ports.items() if goal[0] is not stack}
 
     def stack_at(self, address: str) -> Stack | None:
         """The owner of an address; of two who fight over it any may have it at a moment, as with ARP entries."""

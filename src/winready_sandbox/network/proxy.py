@@ -307,6 +307,8 @@ class ServiceProxy:
 
     def _choose(self, rule: Rule, client: str, *, family: int, external: bool) -> Backend | Verdict:
         local_only = rule.state.external_local if external else rule.state.internal_local
+        if self._defects.external_policy_ignored if external else self._defects.internal_policy_ignored:
+            local_only = False
         backends = [b for b in rule.backends if (6 if ":" in b.ip else 4) == family]
         if not backends:
             # Linux rejects; Windows has no load balancer for a service without endpoints, so packets go nowhere.

@@ -64,6 +64,8 @@ def is_loopback(address: str) -> bool:
 def route(fabric: Fabric, src: Stack, address: str, port: int, protocol: str) -> Path:
     """The way of the first packet of a flow."""
     if is_loopback(address):
+        if src.node is not None and not src.is_pod and (goal := _host_port(src.node, address, port, protocol)):
+            return _deliver(fabric, src, src.addresses[0], goal[0].addresses[0], goal[1], protocol)
         return _local(src, address, address, port, protocol)
     source = src.source_for(address)
     if source is None:
@@ -82,9 +84,18 @@ def route(fabric: Fabric, src: Stack, address: str, port: int, protocol: str) ->
     target_node = fabric.node_with(address)
     if target_node is not None and (rule := target_node.proxy.node_port(port, protocol)) is not None:
         return _to_node_port(fabric, src, source, target_node, rule, protocol)
+    if target_node is not None and (goal := _host_port(target_node, address, port, protocol)) is not None:
+        inside = goal[0].source_for(address) or goal[0].addresses[0]
+        return _deliver(fabric, src, source, inside, goal[1], protocol, hop=target_node.host)
     if address in src.addresses and len(fabric.stacks.get(address, ())) == 1:
         return _local(src, source, address, port, protocol)
     return _deliver(fabric, src, source, address, port, protocol)
+
+
+def _host_port(node: NodeNetwork, address: str, port: int, protocol: str) -> tuple[Stack, int] | None:
+    """The pod that a port of the node belongs to, as a port mapping of the pod network makes it."""
+    found = node.host_ports
+    return found.get((protocol, address, port)) or found.get((protocol, "", port)) if found else None
 
 
 def _local(src: Stack, source: str, address: str, port: int, protocol: str) -> Path:
@@ -96,8 +107,8 @@ def _to_node_port(fabric: Fabric, src: Stack, source: str, node: NodeNetwork, ru
     """To a NodePort: translated at the node that was addressed, not at the sender's."""
     own = src.node is node
     if node.os == "windows":
-        # Fact 1.5: a Windows node forwards only while a pod runs on it, and its own pods do not come back through it.
-        if not node.pods or (own and src.is_pod):
+        # Fact 1.5: a Windows node forwards only while a pod runs on it.
+        if not node.pods:
             return DROP
         if own and node.defects.proxy.own_node_port_dead:
             return DROP

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,13 @@ from winready_sandbox.clock import Clock
 from winready_sandbox.machine.errors import ExecError
 from winready_sandbox.network.endpoint import NetworkError, Refused, TimedOut
 from winready_sandbox.nodes.contained import Contains, Dials
-from winready_sandbox.streams import Connection
+from winready_sandbox.programs import grpc
+from winready_sandbox.programs.grpc import Health
+from winready_sandbox.programs.net import Stream, TlsStream, client_tls
 
 Object = dict[str, Any]
+_OUTPUT = 10 * 2**10
+"""Bytes of a command's output that the kubelet keeps."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,8 @@ async def perform(action: Object, target: Target, timeout: float) -> Outcome:
             return await _http(http, target, timeout)
         if tcp := action.get("tcpSocket"):
             return await _tcp(tcp.get("host") or target.address, target.port(tcp["port"]), target, timeout)
-        if grpc := action.get("grpc"):
-            return await _tcp(target.address, int(grpc["port"]), target, timeout)
+        if call := action.get("grpc"):
+            return await _grpc(int(call["port"]), call.get("service") or "", target, timeout)
         if pause := action.get("sleep"):
             await target.clock.sleep(float(pause["seconds"]))
     except ValueError as error:
@@ -69,7 +74,9 @@ async def _exec(argv: list[str], target: Target, timeout: float) -> Outcome:
     process.stdin.close()
     try:
         async with asyncio.timeout(target.clock.wall(timeout)):
-            out, err, code = await asyncio.gather(process.stdout.read_all(), process.stderr.read_all(), process.wait())
+            out, err, code = await asyncio.gather(
+                process.stdout.read_head(_OUTPUT), process.stderr.read_head(_OUTPUT), process.wait()
+            )
     except TimeoutError:
         return Outcome(False, f'command timed out: "{" ".join(argv)}" timed out after {timeout:g}s')
     finally:
@@ -83,6 +90,23 @@ async def _tcp(host: str, port: int, target: Target, timeout: float) -> Outcome:
     except NetworkError as error:
         return Outcome(False, dial_words(host, port, error))
     return Outcome(True)
+
+
+async def _grpc(port: int, service: str, target: Target, timeout: float) -> Outcome:
+    place = f"[{target.address}]:{port}" if ":" in target.address else f"{target.address}:{port}"
+    late = f'timeout: failed to connect service "{place}" within {timeout:g}s: context deadline exceeded'
+    try:
+        async with asyncio.timeout(target.clock.wall(timeout)):
+            connection = await target.host.connect(target.address, port, timeout=timeout)
+            try:
+                health = await grpc.check(connection, place, service)
+            finally:
+                connection.close()
+    except grpc.CallFailed as error:
+        return Outcome(False, f"service unhealthy (responded with code {error.code}: {error})")
+    except (NetworkError, TimeoutError):
+        return Outcome(False, late)
+    return Outcome(health is Health.SERVING, f'service unhealthy (responded with "{health.name}")')
 
 
 def dial_words(host: str, port: int, error: NetworkError) -> str:
@@ -104,7 +128,11 @@ async def _http(action: Object, target: Target, timeout: float) -> Outcome:
         async with asyncio.timeout(target.clock.wall(timeout)):
             connection = await target.host.connect(host, port, timeout=timeout)
             try:
-                status, body = await _ask(connection, "\r\n".join(lines) + "\r\n\r\n")
+                # As the kubelet does it: whoever answers is not asked for a certificate that anybody knows.
+                stream = TlsStream(connection, client_tls(verify=False)) if scheme == "https" else connection
+                if isinstance(stream, TlsStream):
+                    await stream.handshake()
+                status, body = await _ask(stream, "\r\n".join(lines) + "\r\n\r\n")
             finally:
                 connection.close()
     except NetworkError as error:
@@ -112,12 +140,14 @@ async def _http(action: Object, target: Target, timeout: float) -> Outcome:
     except TimeoutError:
         words = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
         return Outcome(False, f'Get "{url}": {words}')
-    except (asyncio.IncompleteReadError, IndexError, ValueError):
+    except (asyncio.IncompleteReadError, IndexError, ValueError, EOFError):
         return Outcome(False, f'Get "{url}": EOF')
+    except ssl.SSLError:
+        return Outcome(False, f'Get "{url}": http: server gave HTTP response to HTTPS client')
     return Outcome(200 <= status < 400, body if status < 400 else f"HTTP probe failed with statuscode: {status}")
 
 
-async def _ask(connection: Connection, request: str) -> tuple[int, str]:
+async def _ask(connection: Stream, request: str) -> tuple[int, str]:
     connection.write(request.encode())
     status = int((await connection.readline()).split(b" ")[1])
     return status, ""

@@ -28,8 +28,13 @@ NODE_SHUTDOWN = Refusal("NodeShutdown", "Pod was rejected as the node is shuttin
 
 def refusal(pod: Object, node: Object, others: Iterable[Object]) -> Refusal | None:
     """The first reason against running the pod beside the others on this node."""
+    beside = list(others)
     return (
-        _under_pressure(pod, node) or _wrong_os(pod, node) or _no_match(pod, node) or _no_room(pod, node, list(others))
+        _under_pressure(pod, node)
+        or _wrong_os(pod, node)
+        or _no_match(pod, node)
+        or _port_taken(pod, beside)
+        or _no_room(pod, node, beside)
     )
 
 
@@ -106,6 +111,28 @@ def _holds(values: dict[str, str], expression: Object) -> bool:
         case "Lt":
             return value is not None and value.lstrip("-").isdigit() and int(value) < int(wanted[0])
     return False
+
+
+def _port_taken(pod: Object, others: list[Object]) -> Refusal | None:
+    taken = [port for other in others for port in _host_ports(other)]
+    if any(_clash(mine, theirs) for mine in _host_ports(pod) for theirs in taken):
+        words = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+        return Refusal("NodePorts", words)
+    return None
+
+
+def _host_ports(pod: Object) -> list[tuple[int, str, str]]:
+    """The node's ports that a pod wants: number, protocol, address (none for any)."""
+    ports = [port for container in pod["spec"]["containers"] for port in container.get("ports") or []]
+    return [
+        (port["hostPort"], port.get("protocol") or "TCP", (port.get("hostIP") or "").replace("0.0.0.0", ""))
+        for port in ports
+        if port.get("hostPort")
+    ]
+
+
+def _clash(mine: tuple[int, str, str], theirs: tuple[int, str, str]) -> bool:
+    return mine[:2] == theirs[:2] and (not mine[2] or not theirs[2] or mine[2] == theirs[2])
 
 
 def _no_room(pod: Object, node: Object, others: list[Object]) -> Refusal | None:

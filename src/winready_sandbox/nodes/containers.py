@@ -11,7 +11,7 @@ from winready_sandbox.clock import utc_now
 from winready_sandbox.machine.container import Container
 from winready_sandbox.machine.errors import ExecError
 from winready_sandbox.machine.images import Image, InvalidReference, PullError
-from winready_sandbox.nodes import latency
+from winready_sandbox.nodes import latency, resources
 from winready_sandbox.nodes.actions import Target, perform
 from winready_sandbox.nodes.contained import Contains, Leaves, Runs
 from winready_sandbox.nodes.environment import ConfigError
@@ -113,6 +113,8 @@ class ContainerRun:
             code = await self._run_once()
             if self._stopping or policy == "Never" or (policy == "OnFailure" and code == 0):
                 return code
+            if self.state.sidecar and self.worker.defects.kubelet.sidecars_stay_down:
+                return code
             terminated = self.state.state.get("terminated")
             ran = clock.now() - self._begun
             self._backoff = _BACKOFF_FIRST if self._backoff == 0 or ran > _BACKOFF_RESET else self._backoff * 2
@@ -153,7 +155,7 @@ class ContainerRun:
         self._begun = instance.begun
         self.event("Started", "Container started")
         self.worker.changed()
-        if hook := (self.spec.get("lifecycle") or {}).get("postStart"):
+        if hook := self._hook("postStart"):
             outcome = await perform(hook, self._target(instance), 3600)
             if not outcome.ok:
                 self.event("FailedPostStartHook", "PostStartHook failed", warning=True)
@@ -162,8 +164,16 @@ class ContainerRun:
         if instance.process.running:
             self._probes.start()
         code = await instance.process.wait()
+        if self._stops and not self._stopping:
+            # What it ended itself, a kubelet learns from the next look at its runtime, once a second.
+            await self.worker.clock.sleep(self.worker.node.rng.uniform(0.3, 1.0))
         self._ended(instance, code)
         return code
+
+    def _hook(self, when: str) -> Object | None:
+        if self.worker.defects.kubelet.ignores_hooks:
+            return None
+        return (self.spec.get("lifecycle") or {}).get(when)
 
     async def _make(self) -> Instance | None:
         """A container that runs; nothing if it could not be started."""
@@ -297,7 +307,8 @@ class ContainerRun:
         instance.log.close()
         killed = instance.container.oom_killed
         terminated: Object = {
-            "exitCode": code,
+            # Windows counts to 2^32, the runtime's interface and the API have signed numbers.
+            "exitCode": code - 2**32 if code >= 2**31 else code,
             "reason": "OOMKilled" if killed else "Completed" if code == 0 else "Error",
             "startedAt": instance.started_at,
             "finishedAt": stamp(utc_now()),
@@ -313,6 +324,8 @@ class ContainerRun:
 
     def _termination_message(self, instance: Instance, code: int) -> str:
         message = instance.message.data.decode(errors="replace")
+        if self.worker.defects.runtime.last_words_lost:
+            return ""
         if not message and code != 0 and self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = instance.log.tail(80, 2048)
         return message[:4096]
@@ -364,7 +377,7 @@ class ContainerRun:
         begun = self.worker.clock.now()
         if self._probes is not None:
             self._probes.stop()
-        hook = (self.spec.get("lifecycle") or {}).get("preStop")
+        hook = self._hook("preStop")
         if hook and grace > 0:
             try:
                 async with asyncio.timeout(self.worker.clock.wall(grace)):
@@ -382,6 +395,26 @@ class ContainerRun:
         """The pod wants another image from now on."""
         self.state.spec = spec
         self._kill_later(f"Container {self.name} definition changed, will be restarted")
+
+    def resize(self, spec: Object) -> None:
+        """The pod wants other resources from now on; the container says for which of them it must start anew."""
+        before, self.state.spec = self.state.spec, spec
+        changed = [
+            name
+            for name in ("cpu", "memory")
+            if any(get(before).get(name) != get(spec).get(name) for get in (resources.requests, resources.limits))
+        ]
+        policies = {each["resourceName"]: each["restartPolicy"] for each in spec.get("resizePolicy") or []}
+        if any(policies.get(name) == "RestartContainer" for name in changed):
+            self._kill_later(f"Container {self.name} resize requires restart")
+        elif self.instance is not None and (container := self.instance.metered) is not None:
+            limits = resources.limits(spec)
+            container.resize(
+                float(resources.requests(spec).get("cpu", 0)),
+                float(limits["cpu"]) if "cpu" in limits else None,
+                int(limits["memory"]) if "memory" in limits else None,
+            )
+        self.worker.changed()
 
     async def crash(self) -> None:
         """End without any notice, as when the machine loses power."""

@@ -45,6 +45,20 @@ class KubeletDefects:
     """``/stats/summary`` answers with an error."""
     graceful_stop_ignored: bool = False
     """Containers are killed at once, without their grace period."""
+    ignores_hooks: bool = False
+    """Neither postStart nor preStop hooks are run."""
+    ignores_ephemeral: bool = False
+    """Containers that are put into a running pod are never started."""
+    sidecars_stay_down: bool = False
+    """A sidecar that has ended is not started again."""
+    no_service_variables: bool = False
+    """Containers do not find services in their environment."""
+    host_address_missing: bool = False
+    """The status of pods does not tell the address of their node."""
+    huge_pages: str = ""
+    """Huge pages that the node says it has."""
+    runtime_name: str = ""
+    """The container runtime that the node names instead of its own."""
 
 
 @dataclass
@@ -91,6 +105,12 @@ class RuntimeDefects:
     """The network of pods cannot be made: of none, or of none that the node had not run before it started."""
     pulls_fail: bool = False
     """No image can be pulled."""
+    root_let_in: bool = False
+    """``runAsNonRoot`` keeps nobody out."""
+    host_network_for_all: bool = False
+    """Ordinary pods that ask for the network of the node get it."""
+    last_words_lost: bool = False
+    """What containers write to their termination message is not read."""
 
 
 @dataclass
@@ -148,6 +168,10 @@ class VolumeDefects:
     """What is appended to a file of a volume does not arrive."""
     host_path_folders_missing: bool = False
     """Folders below a hostPath volume look empty to pods that start after they were made."""
+    sub_paths_ignored: bool = False
+    """A mount of a part of a volume is a mount of all of it."""
+    modes_kept: bool = False
+    """Files that others may not read by their mode cannot be read by ordinary users."""
     host_path_large_lost: int = 0
     """Files of more bytes than this that a pod wrote to a hostPath volume go with the pod (0: none do)."""
 

@@ -246,6 +246,11 @@ class Kubelet:
         )
         ready, reason, message = self._ready
         previous = self.object.get("status", {}).get("conditions") or []
+        for section in ("capacity", "allocatable"):
+            # As real kubelets do: of what the node had, only huge pages are taken out again.
+            known = self.object.get("status", {}).get(section) or {}
+            gone = [name for name in known if name.startswith("hugepages-") and name not in result[section]]
+            result[section] |= dict.fromkeys(gone)
         result["conditions"] = registration.conditions(
             ready=ready,
             reason=reason,

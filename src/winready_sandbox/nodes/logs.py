@@ -15,6 +15,8 @@ from winready_sandbox.streams import Pipe
 
 Stream = Literal["stdout", "stderr"]
 _KEPT_BYTES = 4 * 2**20
+_LONGEST_LINE = 16 * 2**10
+"""Bytes after which the runtime writes down a line that has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class ContainerLog:
         *lines, rest = (self._partial.pop(stream, b"") + data).split(b"\n")
         for line in lines:
             self._append(stream, line + b"\n")
-        if rest:
+        if len(rest) > _LONGEST_LINE:
+            self._append(stream, rest)
+        elif rest:
             self._partial[stream] = rest
         self._wake()
 

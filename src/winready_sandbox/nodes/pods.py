@@ -44,7 +44,7 @@ class PodWorker:
         self.sandbox = self._new_sandbox()
         self.volumes = self._new_volumes()
         self.facts = PodFacts(pod, self._states("initContainers"), self._states("containers"))
-        self.facts.host_addresses = node.addresses
+        self.facts.host_addresses = [] if self.defects.kubelet.host_address_missing else node.addresses
         old = pod.get("status") or {}
         self.facts.started_at = old.get("startTime") or stamp()
         self.runs = {state.name: self._new_run(state) for state in self.facts.init + self.facts.main}
@@ -54,6 +54,8 @@ class PodWorker:
         self._life: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._ending_grace = 0.0
+        self._begun = asyncio.get_running_loop().time()
+        self._deadline: asyncio.Timeout | None = None
         self._ended_by_node = False
         self._old_end = ended or (old if old.get("phase") in ("Succeeded", "Failed") else None)
         """How it ended in an earlier life of the node."""
@@ -75,6 +77,7 @@ class PodWorker:
             self.sandbox.field,
             self.sandbox.resource,
             node.folders,
+            node.images.tree,
             node.machine.pod_folders.setdefault(self.uid, {}),
         )
         return PodVolumes(self.pod, around)
@@ -162,17 +165,26 @@ class PodWorker:
     def update(self, pod: Object) -> None:
         """The pod has changed in the API."""
         old_containers = {item["name"]: item for item in self.pod["spec"]["containers"]}
+        if pod["metadata"].get("generation") != self.pod["metadata"].get("generation"):
+            self.changed()
         self.pod = self.facts.pod = pod = _without_own_status(_lean(pod))
         self.sandbox.relabel(pod["metadata"])
         for item in pod["spec"]["containers"]:
-            if item["image"] != old_containers.get(item["name"], item)["image"]:
+            before = old_containers.get(item["name"], item)
+            if item["image"] != before["image"]:
                 self.runs[item["name"]].replace(item)
+            elif item.get("resources") != before.get("resources"):
+                self.runs[item["name"]].resize(item)
         for item in pod["spec"].get("ephemeralContainers") or []:
+            if self.defects.kubelet.ignores_ephemeral:
+                break
             if item["name"] not in self.runs and self.facts.sandbox:
                 state = ContainerState(item)
                 self.facts.ephemeral.append(state)
                 self.runs[state.name] = self._new_run(state)
                 self.runs[state.name].launch("Never")
+        if self._deadline is not None and not self._deadline.expired() and self._life and not self._life.done():
+            self._deadline.reschedule(self._last_moment())
         if pod["metadata"].get("deletionTimestamp"):
             grace = pod["metadata"].get("deletionGracePeriodSeconds")
             self.end(self.grace if grace is None else float(grace))
@@ -193,13 +205,17 @@ class PodWorker:
 
     async def _live(self) -> None:
         try:
-            deadline = self.pod["spec"].get("activeDeadlineSeconds")
-            async with asyncio.timeout(None if deadline is None else self.clock.wall(float(deadline))):
+            async with asyncio.timeout_at(self._last_moment()) as self._deadline:
                 await self._work()
         except TimeoutError:
             words = "Pod was active on the node longer than the specified deadline"
             self.recorder.pod(self.pod, "DeadlineExceeded", words)
             self.end(self.grace, outcome=("Failed", "DeadlineExceeded", words))
+
+    def _last_moment(self) -> float | None:
+        """When the pod may be active no more, by the event loop's time."""
+        seconds = self.pod["spec"].get("activeDeadlineSeconds")
+        return None if seconds is None else self._begun + self.clock.wall(float(seconds))
 
     async def _work(self) -> None:
         refused = NODE_SHUTDOWN if self.node.going_down else None
@@ -298,6 +314,8 @@ class PodWorker:
         links = self.pod["spec"].get("enableServiceLinks", True)
         services = await self.node.references.services()
         base = service_variables(services, self.pod["metadata"]["namespace"], links=links is not False)
+        if self.defects.kubelet.no_service_variables:
+            base = {}
         if not isinstance(self.volumes, PodVolumes):
             raise TypeError("these volumes are no part of the model")
         return await self.sandbox.prepare(run.spec, image, self.volumes, base, again=run.state.restarts > 0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from winready_sandbox.clock import Clock
 from winready_sandbox.machine import images
 from winready_sandbox.machine.images import Image
+from winready_sandbox.machine.tree import Directory
 from winready_sandbox.nodes import latency
 from winready_sandbox.nodes.defects import RuntimeDefects
 
@@ -64,6 +65,15 @@ class ImageStore:
         """Put an image on the node that its installation brought along."""
         image = images.resolve(reference, self._os, self._build)
         self._cached[image.name] = image
+
+    async def tree(self, reference: str, policy: str) -> Directory:
+        """The files of an image, for whoever mounts it as a volume; raises `PullError`."""
+        cached = self.cached(reference)
+        if cached is not None and policy != "Always":
+            return cached.root
+        if policy == "Never":
+            raise images.ImageNotFound(f'image "{reference}" is not present with pull policy of Never')
+        return (await self.pull(reference)).image.root
 
     async def pull(self, reference: str) -> Pulled:
         """Bring an image to the node; raises `PullError` with the runtime's words."""

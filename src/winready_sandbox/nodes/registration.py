@@ -79,6 +79,8 @@ def status(
         "pods": str(MAX_PODS),
         "ephemeral-storage": f"{_DISK // 1024}Ki",
     }
+    if defects.huge_pages:
+        capacity["hugepages-2Mi"] = defects.huge_pages
     if machine.os == "linux":
         capacity |= {"hugepages-1Gi": "0", "hugepages-2Mi": "0"}
     allocatable = capacity | {
@@ -99,7 +101,7 @@ def status(
             "bootID": machine.boot_id,
             "kernelVersion": kernel,
             "osImage": machine.os_image,
-            "containerRuntimeVersion": machine.runtime_version,
+            "containerRuntimeVersion": defects.runtime_name or machine.runtime_version,
             "kubeletVersion": settings.version,
             "kubeProxyVersion": "",
             "operatingSystem": machine.os,

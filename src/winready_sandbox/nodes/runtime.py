@@ -38,6 +38,7 @@ fe00::0\tip6-mcastprefix
 fe00::1\tip6-allnodes
 fe00::2\tip6-allrouters
 """
+_HOST_NETWORK_HEAD = "# Kubernetes-managed hosts file (host network).\n"
 
 
 class PodSandboxError(Exception):
@@ -79,7 +80,8 @@ class PodSandbox:
         """Does the pod use the node's own network?"""
         if self.host_process:
             return not self._node.defects.runtime.host_process_own_address
-        return bool(self._pod["spec"].get("hostNetwork")) and self._node.machine.os == "linux"
+        given = self._node.machine.os == "linux" or self._node.defects.runtime.host_network_for_all
+        return bool(self._pod["spec"].get("hostNetwork")) and given
 
     @property
     def hostname(self) -> str:
@@ -125,10 +127,23 @@ class PodSandbox:
                 "rpc error: code = Unknown desc = failed to setup network for sandbox: plugin failed (add): "
                 f"failed to allocate address: {error}"
             ) from None
+        if not self.on_host and node.machine.os == "linux":
+            self._map_ports(self.endpoint)
         if self.host_process and node.defects.kubelet.host_pods_misreported:
             ranges = [ipaddress.ip_network(each) for each in node.object["spec"].get("podCIDRs") or []]
             return [str(each[1]) for each in ranges]
         return list(self.endpoint.addresses)
+
+    def _map_ports(self, endpoint: NetworkEndpoint) -> None:
+        """Let ports of the node lead to the pod where its containers ask for them."""
+        network = self._node.fabric.nodes[self._node.machine.name]
+        for container in self._pod["spec"]["containers"]:
+            for port in container.get("ports") or []:
+                if number := port.get("hostPort"):
+                    address = port.get("hostIP") or ""
+                    any_address = address in ("", "0.0.0.0", "::")
+                    key = (port.get("protocol") or "TCP", "" if any_address else address, int(number))
+                    network.host_ports[key] = (endpoint.stack, int(port["containerPort"]))
 
     async def _handler(self) -> str:
         """How the pod's RuntimeClass wants it to be run; empty for the usual way."""
@@ -202,10 +217,14 @@ class PodSandbox:
         )
 
     def hosts(self) -> str:
-        """The text of the hosts file that the kubelet manages."""
+        """The text of the hosts file that the kubelet manages; in the node's own network it begins with the node's."""
         text = _HOSTS_HEAD
         spec = self._pod["spec"]
-        for address in self.endpoint.addresses if self.endpoint else []:
+        if spec.get("hostNetwork"):
+            # A kubelet goes by the specification, also on Windows, where such a pod has a network of its own.
+            own, path = self._node.machine.files, WINDOWS_HOSTS if self._node.machine.os == "windows" else "/etc/hosts"
+            text = _HOST_NETWORK_HEAD + (own.read(path).decode() if own.exists(path) else "")
+        for address in self.endpoint.addresses if self.endpoint and not spec.get("hostNetwork") else []:
             full = f"{self._full_name(self.hostname)}\t" if spec.get("subdomain") and spec.get("hostname") else ""
             text += f"{address}\t{full}{self.hostname}\n"
         defects = self._node.fabric.nodes[self._node.machine.name].defects.dns
@@ -236,6 +255,7 @@ class PodSandbox:
         node, pod = self._node, self._pod
         image = self._image_in_use(image, spec)
         variables = self._variables(spec, base)
+        volumes.check(spec, variables)
         windows = image.os == "windows"
         user = self._user(spec, image)
         options = windows_options(pod, spec)
@@ -268,15 +288,24 @@ class PodSandbox:
                 else f"failed to create containerd container: mount callback failed: unable to find user {user}: "
                 "no matching entries in passwd file"
             ) from None
+        container.cpu_request = float(resources.requests(spec).get("cpu", 0))
         message = File(b"", 0o666)
         container.mount_volume(spec.get("terminationMessagePath") or "/dev/termination-log", message)
         self._mount_kubelet_files(container, first=is_first(pod, spec))
         if not (self.host_process and node.defects.runtime.host_process_no_volumes):
             volumes.mount(container, spec, variables)
-        if not windows and (spec.get("securityContext") or {}).get("readOnlyRootFilesystem"):
-            container.files.read_only_root = True
+        if not windows:
+            self._confine(container, spec.get("securityContext") or {})
         argv = environment.command_line(spec, list(image.entrypoint), list(image.cmd), variables)
         return Prepared(image, container, argv, message)
+
+    def _confine(self, container: Container, context: Object) -> None:
+        container.files.read_only_root = bool(context.get("readOnlyRootFilesystem"))
+        container.privileged = bool(context.get("privileged"))
+        container.no_new_privileges = context.get("allowPrivilegeEscalation") is False
+        for each in (self._pod["spec"].get("securityContext") or {}).get("sysctls") or []:
+            path = "/proc/sys/" + each["name"].replace("/", ".").replace(".", "/")
+            container.files.mount(path, File(f"{each['value']}\n".encode(), 0o644), read_only=True)
 
     def _image_in_use(self, image: Image, spec: Object) -> Image:
         machine, defects = self._node.machine, self._node.defects.runtime
@@ -364,7 +393,8 @@ class PodSandbox:
             if not self.host_process:
                 named = named_user(self._pod, spec, defects)
             # User names on Windows are not case sensitive.
-            if context.get("runAsNonRoot") and (named or image.user).lower() == _WINDOWS_ROOT:
+            root = (named or image.user).lower() == _WINDOWS_ROOT and not defects.root_let_in
+            if context.get("runAsNonRoot") and root:
                 field = "runAsUserName" if named else "runAsUser"
                 raise ConfigError(
                     f"container's {field} ({named or image.user}) which will be regarded as root identity "

@@ -15,8 +15,11 @@ from aiohttp import web
 from aiohttp.http_websocket import WebSocketReader
 
 from winready_sandbox.nodes import spdy
+from winready_sandbox.streams import FULL, Pipe
 
 _NAMES = {0: "stdin", 1: "stdout", 2: "stderr", 3: "error", 4: "resize"}
+_UNREAD = 0.05
+"""Seconds between looks at a client who does not read."""
 _STREAMS_WITHIN = 30.0
 
 
@@ -68,6 +71,9 @@ class RawConnection:
         """Write bytes; to a client that has left they are lost."""
         if not self._transport.is_closing():
             self._transport.write(data)
+        # aiohttp, not we, is told when the client has read; so look.
+        while self._transport.get_write_buffer_size() > FULL and not self._transport.is_closing():  # noqa: ASYNC110
+            await asyncio.sleep(_UNREAD)
 
     async def run(self, session: spdy.Session) -> None:
         """Feed a session until the client leaves or does not speak SPDY."""
@@ -129,11 +135,15 @@ class SpdyChannels:
         await asyncio.wait([self._reading], timeout=1)
         self._reading.cancel()
 
-    async def frames(self, on_frame: Callable[[int, bytes], None], on_close: Callable[[int], None]) -> None:
+    async def frames(
+        self, on_frame: Callable[[int, bytes], None], on_close: Callable[[int], None], inbox: Pipe | None
+    ) -> None:
         """Hand out what the client sends until it leaves."""
         stdin = self._streams.get("stdin")
         if stdin is not None:
             while data := await stdin.inbound.read():
                 on_frame(0, data)
+                if inbox is not None:
+                    await inbox.room()
             on_close(0)
         await asyncio.wait([self._reading])

@@ -1,4 +1,4 @@
-"""Exec, attach and port-forward: WebSocket with ``v5.channel.k8s.io`` or ``v4.channel.k8s.io``, or SPDY.
+"""Exec, attach and port-forward: WebSocket with ``v5.channel.k8s.io`` or one of its forebears, or SPDY.
 
 Every frame begins with its channel: 0 stdin, 1 stdout, 2 stderr, 3 the final Status, 4 the terminal's size. v5 adds
 255, "this channel is closed", without which a command that reads its input to the end would never end.
@@ -21,7 +21,9 @@ from winready_sandbox.nodes.contained import Runs
 from winready_sandbox.nodes.spdy_channels import RawConnection, SpdyChannels
 from winready_sandbox.streams import Connection, Pipe
 
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io")
+_LAG = 8 * 2**20
+"""Bytes that an attached client may be behind; whoever reads more slowly is let go."""
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 
 
@@ -84,12 +86,17 @@ class Channels:
             await self.socket.send_bytes(bytes([channel]) + data)
 
     async def finish(self, status: dict[str, Any]) -> None:
-        """Tell how it ended and hang up."""
-        await self.send(_ERROR, msgspec.json.encode(status))
+        """Tell how it ended and hang up; before v4 only a failure was told, as a sentence."""
+        if self.socket.ws_protocol in PROTOCOLS[:2]:
+            await self.send(_ERROR, msgspec.json.encode(status))
+        elif status["status"] != "Success":
+            await self.send(_ERROR, status["message"].encode())
         await self.socket.close()
 
-    async def frames(self, on_frame: Callable[[int, bytes], None], on_close: Callable[[int], None]) -> None:
-        """Hand out what the client sends until it leaves; text frames count like binary ones."""
+    async def frames(
+        self, on_frame: Callable[[int, bytes], None], on_close: Callable[[int], None], inbox: Pipe | None
+    ) -> None:
+        """Hand out what the client sends until it leaves, as fast as its input is read; text counts like binary."""
         async for message in self.socket:
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
                 continue
@@ -100,6 +107,8 @@ class Channels:
                 on_close(data[1])
             elif data[1:]:
                 on_frame(data[0], data[1:])
+                if inbox is not None:
+                    await inbox.room()
 
 
 def asked(request: web.Request) -> set[int]:
@@ -143,7 +152,7 @@ async def serve_process(
         if channel == _STDIN:
             process.stdin.close()
 
-    client = asyncio.create_task(channels.frames(on_frame, on_close))
+    client = asyncio.create_task(channels.frames(on_frame, on_close, process.stdin))
     pumps = [asyncio.create_task(_pump(channels, process.stdout, _STDOUT))]
     if not tty:
         pumps.append(asyncio.create_task(_pump(channels, process.stderr, _STDERR)))
@@ -180,7 +189,15 @@ async def serve_attach(
     """Show a client what a running container writes; ``listen`` subscribes and returns how to unsubscribe."""
     channels = await _open(request, asked(request) - {_RESIZE})
     queue: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
-    unsubscribe = listen(lambda channel, data: queue.put_nowait((channel, data)))
+    behind = 0
+
+    def show(channel: int, data: bytes) -> None:
+        nonlocal behind
+        behind += len(data)
+        if behind > _LAG:
+            client.cancel()
+        else:
+            queue.put_nowait((channel, data))
 
     def on_frame(channel: int, data: bytes) -> None:
         if channel == _STDIN and stdin is not None:
@@ -191,14 +208,17 @@ async def serve_attach(
             stdin.close()
 
     async def forward() -> None:
+        nonlocal behind
         while True:
             channel, data = await queue.get()
+            behind -= len(data)
             if data:
                 await channels.send(channel, data)
             queue.task_done()
 
-    client = asyncio.create_task(channels.frames(on_frame, on_close))
+    client = asyncio.create_task(channels.frames(on_frame, on_close, stdin))
     sender, end = asyncio.create_task(forward()), asyncio.ensure_future(ended())
+    unsubscribe = listen(show)
     try:
         done, _ = await asyncio.wait({client, end}, return_when=asyncio.FIRST_COMPLETED)
         if end in done:
@@ -316,7 +336,7 @@ async def serve_ports(
             connections[channel].write(data)
 
     try:
-        await channels.frames(on_frame, lambda channel: None)
+        await channels.frames(on_frame, lambda channel: None, None)
     finally:
         for task in tasks:
             task.cancel()

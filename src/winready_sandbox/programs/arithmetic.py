@@ -24,10 +24,15 @@ class ArithmeticFailure(Exception):
     """The expression is wrong; the text is for the user."""
 
 
+def _wrapped(value: int) -> int:
+    """What is left of a number in 64 bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
 def _number(text: str) -> int:
     text = text.strip() or "0"
     try:
-        return int(text, 0) if not re.fullmatch(r"-?0\d+", text) else int(text, 8)
+        return _wrapped(int(text, 0) if not re.fullmatch(r"-?0\d+", text) else int(text, 8))
     except ValueError:
         raise ArithmeticFailure("Missing operand.") from None
 
@@ -108,7 +113,7 @@ def _apply(operator: str, left: int, right: int) -> int:
         ">": lambda: int(left > right),
         ">=": lambda: int(left >= right),
     }
-    return results[operator]()
+    return _wrapped(results[operator]())
 
 
 def evaluate(text: str, lookup: Callable[[str], str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from winready_sandbox.machine.process import Program
 from winready_sandbox.programs import record, simple
+from winready_sandbox.programs.applications import APPLICATIONS
 from winready_sandbox.programs.busybox.main import busybox
 from winready_sandbox.programs.cmd.main import cmd
 from winready_sandbox.programs.network import NETWORK_PROGRAMS
@@ -19,5 +20,6 @@ PROGRAMS: dict[str, Program] = record.noted(
         **simple.PROGRAMS,
         **WINDOWS_PROGRAMS,
         **NETWORK_PROGRAMS,
+        **APPLICATIONS,
     }
 )

@@ -177,6 +177,8 @@ class _Curl:
 
     async def _open(self, scheme: str, host: str, port: int) -> Stream:
         options, process = self._options, self._process
+        if (own := options.values.get("interface")) and own not in endpoint_of(process).addresses:
+            raise Failed(45, "bind failed with errno 99: Address not available")
         connect_limit = options.seconds("connect-timeout") or CONNECT_LIMIT
         connect_limit = min(connect_limit, options.seconds("max-time") or connect_limit)
         started = self._clock.now()

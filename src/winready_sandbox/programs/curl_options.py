@@ -16,7 +16,7 @@ SWITCHES = {
     "-6": "ipv6",
     "-q": "disable",
 }
-LONG_VALUES = frozenset((*VALUES.values(), "connect-timeout", "cacert"))
+LONG_VALUES = frozenset((*VALUES.values(), "connect-timeout", "cacert", "interface"))
 LONG_SWITCHES = frozenset((*SWITCHES.values(), "ssl-no-revoke"))
 
 

@@ -11,7 +11,7 @@ from winready_sandbox.network import messages
 from winready_sandbox.network.endpoint import NetworkError
 from winready_sandbox.network.messages import RCODES, TYPES, Message, Record
 from winready_sandbox.network.pod_endpoint import NetworkEndpoint
-from winready_sandbox.programs.net import endpoint_of
+from winready_sandbox.programs.net import addresses, endpoint_of
 from winready_sandbox.programs.record import note
 
 DIG_OPTIONS = ("short", "search", "tcp", "notcp", "noall", "answer", "comments")
@@ -242,3 +242,18 @@ async def windows_nslookup(process: Process) -> int:
     else:
         process.out("".join(_nslookup_record(record).replace("\n", "\r\n") for record in records) + "\r\n")
     return 0
+
+
+async def getent(process: Process) -> int:
+    """`getent hosts NAME`: what the resolver of programs knows, the hosts file included."""
+    if process.argv[1:2] != ["hosts"] or len(process.argv) < 3:
+        process.err("usage: getent hosts name\n")
+        return 1
+    missing = False
+    for name in process.argv[2:]:
+        try:
+            for address in await addresses(process, name):
+                process.out(f"{address:<15} {name}\n")
+        except NetworkError:
+            missing = True
+    return 2 if missing else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import functools
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -14,6 +15,10 @@ from winready_sandbox.clock import wall_time
 from winready_sandbox.programs.net import Stream
 
 TEXT = "text/plain; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+_TAGS = re.compile(
+    rb"\s*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|!--)[ >]", re.IGNORECASE
+)
 
 
 class BadAnswer(Exception):
@@ -46,7 +51,7 @@ class Request:
 
 @dataclass
 class Response:
-    """An answer; a body of text without a content type is plain text, as Go's server guesses."""
+    """An answer; a body of text without a content type is a page or plain text, as Go's server guesses."""
 
     body: bytes | str = b""
     status: int = 200
@@ -61,7 +66,7 @@ class Response:
         headers.setdefault("Date", _date(int(wall_time())))
         headers.setdefault("Content-Length", str(len(body)))
         if body:
-            headers.setdefault("Content-Type", TEXT)
+            headers.setdefault("Content-Type", HTML if _TAGS.match(body[:512]) else TEXT)
         if not keep_alive:
             headers.setdefault("Connection", "close")
         lines = [f"HTTP/1.1 {self.status} {reason(self.status)}", *(f"{k}: {v}" for k, v in headers.items())]

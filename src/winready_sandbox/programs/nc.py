@@ -14,7 +14,7 @@ from winready_sandbox.programs.wincat import copy_both_ways
 SERVICES = {22: "ssh", 53: "domain", 80: "http", 443: "https", 3389: "ms-wbt-server"}
 
 
-OPTIONS = "vzw"
+OPTIONS = "tuvzw"
 
 
 @dataclass
@@ -23,6 +23,7 @@ class Options:
 
     zero: bool = False
     verbose: bool = False
+    udp: bool = False
     wait: float = 0.0
     host: str = ""
     port: int = 0
@@ -48,6 +49,7 @@ def _parse(process: Process) -> Options:
                 break
             options.zero = options.zero or letter == "z"
             options.verbose = options.verbose or letter == "v"
+            options.udp = options.udp or letter == "u"
     host, port = words
     options.host, options.port = host, int(port)
     return options
@@ -69,7 +71,8 @@ async def nc(process: Process) -> int:
         else:
             process.err(f'nc: getaddrinfo for host "{options.host}" port {options.port}: Name does not resolve\n')
         return 1
-    return 0 if await _tcp(process, options, address) else 1
+    done = _udp(process, options, address) if options.udp else _tcp(process, options, address)
+    return 0 if await done else 1
 
 
 def _tell(process: Process, options: Options, address: str, error: NetworkError | None) -> None:
@@ -84,7 +87,8 @@ def _tell(process: Process, options: Options, address: str, error: NetworkError 
         process.err(f"{where} open\n" if error is None else f"{where}: {words}\n")
     elif error is None:
         if options.verbose:
-            process.err(f"Connection to {options.host} {port} port [tcp/{name or '*'}] succeeded!\n")
+            protocol = "udp" if options.udp else "tcp"
+            process.err(f"Connection to {options.host} {port} port [{protocol}/{name or '*'}] succeeded!\n")
     elif options.verbose or not options.zero:
         head = f"nc: connect to {options.host} port {port} (tcp)"
         if isinstance(error, TimedOut):
@@ -95,6 +99,22 @@ def _tell(process: Process, options: Options, address: str, error: NetworkError 
             process.err(
                 f"{head} failed: {'Connection refused' if isinstance(error, Refused) else 'Host is unreachable'}\n"
             )
+
+
+async def _udp(process: Process, options: Options, address: str) -> bool:
+    """Send the input as one datagram, and show what comes back in time; nobody knows whether it arrived."""
+    _tell(process, options, address, None)
+    payload = await process.stdin.read_all()
+    if options.zero or not payload:
+        return True
+    try:
+        answer = await endpoint_of(process).exchange(address, options.port, payload, timeout=options.wait or 60.0)
+    except NetworkError as error:
+        return isinstance(error, TimedOut)
+    process.stdout.write(answer)
+    if options.wait:
+        await process.container.clock.sleep(options.wait)
+    return True
 
 
 async def _tcp(process: Process, options: Options, address: str) -> bool:

@@ -12,6 +12,7 @@ from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import Unreachable
 from winready_sandbox.network.pod_endpoint import NetworkEndpoint
+from winready_sandbox.pki import KeyPair
 from winready_sandbox.streams import Connection
 
 HOSTS_FILE = {"linux": "/etc/hosts", "windows": "C:\\Windows\\System32\\drivers\\etc\\hosts"}
@@ -87,10 +88,14 @@ def join_host_port(host: str, port: int | str) -> str:
 class TlsStream:
     """TLS over a simulated connection, with the real protocol: the other end may be a real API server."""
 
-    def __init__(self, connection: Connection, context: ssl.SSLContext, *, server_name: str = "") -> None:
+    def __init__(
+        self, connection: Connection, context: ssl.SSLContext, *, server_name: str = "", serves: bool = False
+    ) -> None:
         self._connection = connection
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name or None)
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_side=serves, server_hostname=server_name or None
+        )
         self._buffer = b""
 
     async def handshake(self) -> None:
@@ -181,4 +186,11 @@ def client_tls(*, verify: bool, authorities: str = "") -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     elif authorities:
         context.load_verify_locations(cadata=authorities)
+    return context
+
+
+def server_tls(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """A server's TLS settings (PEM); raises ``ssl.SSLError`` for what is no certificate with its key."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    KeyPair(certificate, key).load_into(context)
     return context

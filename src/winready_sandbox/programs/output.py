@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from winready_sandbox.machine.files import Handle
+from collections.abc import Callable
+
+from winready_sandbox.machine.handles import Handle
+from winready_sandbox.machine.process import BROKEN_PIPE, Exit
 from winready_sandbox.machine.tree import Device
-from winready_sandbox.streams import Pipe
+from winready_sandbox.streams import FULL, Pipe
 
 
 class FileWriter(Pipe):
@@ -40,12 +43,14 @@ class NullWriter(Pipe):
 class Collector(Pipe):
     """Output kept in memory, for command substitution."""
 
-    def __init__(self) -> None:
+    def __init__(self, grown: Callable[[int], None] = lambda size: None) -> None:
         super().__init__()
         self.data = bytearray()
+        self._grown = grown
 
     def write(self, data: bytes) -> None:
-        """Keep the bytes."""
+        """Keep the bytes, if whoever wants them can hold them."""
+        self._grown(len(self.data) + len(data))
         self.data += data
 
     def text(self) -> str:
@@ -53,9 +58,35 @@ class Collector(Pipe):
         return self.data.decode("utf-8", "surrogateescape")
 
 
+class Contents(Pipe):
+    """An input from bytes that somebody else keeps: of a large file only what is read next is here as well."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self._data = data
+        self._at = 0
+
+    async def _more(self) -> None:
+        self._inside += self._data[self._at : self._at + FULL]
+        self._at += FULL
+        if self._at >= len(self._data):
+            self.close()
+
+
 def filled(data: bytes) -> Pipe:
     """An input that holds these bytes and then ends."""
+    if len(data) > FULL:
+        return Contents(data)
     pipe = Pipe()
     pipe.write(data)
     pipe.close()
     return pipe
+
+
+async def send(pipe: Pipe, data: bytes) -> None:
+    """Write much, at the pace of the reader; one that is gone ends the process."""
+    for start in range(0, len(data), FULL):
+        if pipe.closed:
+            raise Exit(BROKEN_PIPE)
+        pipe.write(data[start : start + FULL])
+        await pipe.room()

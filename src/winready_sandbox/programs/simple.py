@@ -28,6 +28,12 @@ async def hostname(process: Process) -> int:
     return 0
 
 
+async def nnp(process: Process) -> int:
+    """The program of the nonewprivs image: it tells whose rights it has."""
+    process.out(f"Effective uid: {process.identity.uid if process.identity else 0}\n")
+    return 0
+
+
 async def testlimit(process: Process) -> int:
     """Sysinternals testlimit: `-d 100Mb -e 5 -c 5` leaks 100 MB every 5 s, 5 times, and keeps it."""
     options = {"-d": "1", "-e": "0", "-c": "1000000"}
@@ -56,5 +62,6 @@ PROGRAMS: dict[str, Program] = {
     "pause": pause,
     "consumer": consumer,
     "hostname": hostname,
+    "nnp": nnp,
     "testlimit": testlimit,
 }

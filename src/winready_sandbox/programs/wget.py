@@ -13,8 +13,8 @@ from winready_sandbox.programs import http1, record
 from winready_sandbox.programs.net import addresses, endpoint_of, join_host_port
 
 DEFAULT_TIMEOUT = 900.0
-OPTIONS = "qOT"
-USAGE = "Usage: wget [-q] [-O FILE] [-T SEC] URL...\n"
+OPTIONS = ("q", "O", "T", "post-data")
+USAGE = "Usage: wget [-q] [-O FILE] [-T SEC] [--post-data STR] URL...\n"
 
 
 class _Failed(Exception):
@@ -29,6 +29,7 @@ class _Options:
     output: str = ""
     timeout: float = DEFAULT_TIMEOUT
     quiet: bool = False
+    body: str | None = None
 
 
 def _parse(process: Process) -> _Options:
@@ -38,6 +39,13 @@ def _parse(process: Process) -> _Options:
         item = queue.pop(0)
         if not item.startswith("-") or item == "-":
             options.url = item
+            continue
+        if item.startswith("--"):
+            name, equals, value = item[2:].partition("=")
+            if name != "post-data":
+                raise _Failed(f"unrecognized option: {name}\n{USAGE}")
+            record.note(process, "program", "wget", [name])
+            options.body = value if equals else _next(name, queue)
             continue
         letters = item[1:]
         while letters:
@@ -123,12 +131,15 @@ async def _exchange(process: Process, url: str, options: _Options) -> http1.Answ
         process.err(f"Connecting to {parts.netloc.rpartition('@')[2]} ({join_host_port(address, port)})\n")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     sent = [("Host", parts.netloc), ("User-Agent", "Wget"), ("Connection", "close")]
+    method, body = ("GET", b"") if options.body is None else ("POST", options.body.encode())
+    if options.body is not None:
+        sent += [("Content-Type", "application/x-www-form-urlencoded"), ("Content-Length", str(len(body)))]
     try:
         connection = await endpoint_of(process).connect(address, port, timeout=timeout)
         try:
-            connection.write(http1.request_bytes("GET", target, sent, b""))
+            connection.write(http1.request_bytes(method, target, sent, body))
             async with asyncio.timeout(process.container.clock.patience(timeout)):
-                answer = await http1.read_answer(connection, "GET")
+                answer = await http1.read_answer(connection, method)
         finally:
             connection.close()
     except TimeoutError:

@@ -145,8 +145,9 @@ def test_what_no_certificate_can_rest_on_is_refused_and_drafted_only_as_such(
     result = certify(tmp_path, *PRODUCT, "--draft")
     assert result.exit_code == 0, result.output
     files = archive.unpack((tmp_path / "b.tar.gz").read_bytes())
-    for name in ("report.html", "README.txt", "certificate.json", "junit.xml"):
+    for name in ("report.html", "certificate.html", "README.txt", "certificate.json", "junit.xml"):
         assert reason in files[name].decode(), name
+    assert 'class="sheet draft"' in files["certificate.html"].decode()
     result = verify(tmp_path / "b.tar.gz")
     assert result.exit_code == 3
     assert "Intact, but a draft and no certificate:" in result.stdout
@@ -314,6 +315,35 @@ def test_a_draft_cannot_be_passed_off_as_a_certificate(tmp_path: Path) -> None:
     assert "no certificate can rest on this run: it ran on the sandbox" in checked.broken[0]
 
 
+def test_the_sheet_for_people_is_one_of_the_files_and_follows_from_the_run(
+    bundle: Path, keys: tuple[Path, Path]
+) -> None:
+    files = archive.unpack(bundle.read_bytes())
+    sheet = files["certificate.html"].decode()
+    assert f"{hashlib.sha256(files['certificate.html']).hexdigest()}  certificate.html" in files[making.SUMS].decode()
+    for words in (
+        "<h1>Certificate</h1>", "Shop K8s 1.4", "2026-11-01 10:15 UTC", "core, 24 requirements",
+        "10.0.20348 on 2 nodes", "24 of 24 passed", hashlib.sha256(files["journal.jsonl"]).hexdigest(),
+        "winready verify BUNDLE.tar.gz", "nobody",
+    ):  # fmt: skip
+        assert words in sheet, words
+    assert 'class="sheet"' in sheet
+    for old, new in ((b"24 of 24 passed", b"25 of 24 passed"), (b"Shop K8s", b"Shoe K8s")):
+        checked = repacked(bundle, replace("certificate.html", old, new))
+        assert checked.broken == ["certificate.html does not follow from the journal"]
+    certify(bundle.parent, *PRODUCT, "--key", str(keys[0]))
+    signer = archive.unpack(bundle.read_bytes())
+    assert "sha256:" in signer["certificate.html"].decode().partition("signed by")[2].partition("<dt>")[0]
+    assert verify(bundle).exit_code == 0
+
+
+def test_a_bundle_from_before_the_sheet_is_still_intact(bundle: Path) -> None:
+    def without(files: dict[str, bytes]) -> None:
+        del files["certificate.html"]
+
+    assert repacked(bundle, without).intact
+
+
 def test_signatures(bundle: Path, keys: tuple[Path, Path]) -> None:
     private, public = keys
     assert verify(bundle, "--key", str(public)).exit_code == 1
@@ -426,6 +456,8 @@ def test_a_bundle_cannot_steer_the_terminal_of_who_verifies_it(bundle: Path, tmp
     product = msgspec.convert(claim["product"], Product)
     files["product.yaml"] = making.contents(Record(), b"", product, [], b"")["product.yaml"]
     files["README.txt"] = files["README.txt"].replace(b"Shop:", claim["product"]["vendor"].encode() + b":", 1)
+    shown = b"<br>" + claim["product"]["vendor"].encode()
+    files["certificate.html"] = files["certificate.html"].replace(b"<br>Shop", shown, 1)
     files[making.SUMS] = making.digests({name: text for name, text in files.items() if name != making.SUMS})
     (tmp_path / "evil.tar.gz").write_bytes(archive.pack(files))
     result = CliRunner().invoke(cli, ["verify", str(tmp_path / "evil.tar.gz")], color=True)

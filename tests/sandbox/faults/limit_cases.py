@@ -29,7 +29,7 @@ async def _cores(
         name = made["metadata"]["name"]
 
         async def used() -> float:
-            pods = (await b.client.node_proxy(node, "stats/summary"))["pods"]
+            pods = (await b.client.node_proxy(node, "stats/summary", key="pods"))["pods"]
             [own] = [each for each in pods if each["podRef"]["name"] == name]
             return float(next(c["cpu"]["usageCoreNanoSeconds"] for c in own["containers"] if c["name"] == container))
 

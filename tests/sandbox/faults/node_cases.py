@@ -158,7 +158,7 @@ async def burned(b: Bench, node: str) -> str:
     async with b.pod(node, container={"resources": limits, **loop}) as made:
 
         async def cores() -> float:
-            pods = (await b.client.node_proxy(node, "stats/summary"))["pods"]
+            pods = (await b.client.node_proxy(node, "stats/summary", key="pods"))["pods"]
             own = [each["cpu"] for each in pods if each["podRef"]["name"] == _name(made)]
             return own[0].get("usageNanoCores", 0) / 1e9 if own else 0.0
 

@@ -172,7 +172,7 @@ async def cores(b: Bench, node: str) -> str:
     burn = ["powershell.exe", "-NoProfile", "-Command", f"while (!(Test-Path '{stop}')) {{}}"]
 
     async def used() -> float:
-        pods = (await b.client.node_proxy(node, "stats/summary"))["pods"]
+        pods = (await b.client.node_proxy(node, "stats/summary", key="pods"))["pods"]
         [own] = [each for each in pods if each["podRef"]["name"] == _name(node)]
         return float(next(c["cpu"]["usageCoreNanoSeconds"] for c in own["containers"] if c["name"] == "d"))
 

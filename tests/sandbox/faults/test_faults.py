@@ -24,6 +24,7 @@ from sandbox.faults.policy_cases import POLICY_CASES
 from sandbox.faults.reaching_cases import REACHING_CASES
 from sandbox.faults.reboot_cases import REBOOT_CASES
 from sandbox.faults.volume_cases import VOLUME_CASES
+from sandbox.faults.workload_cases import WORKLOAD_CASES
 from winready.cluster.errors import ExecFailed
 from winready.cluster.resources import CONFIG_MAPS, NODES, PODS
 from winready_sandbox.faults.table import FAULTS, find
@@ -40,6 +41,7 @@ CASES = [
     *VOLUME_CASES,
     *LIMIT_CASES,
     *CONTROL_PLANE_CASES,
+    *WORKLOAD_CASES,
 ]
 REBOOTS = {"node.windows.never-returns": 3, "node.windows.boot-id-stays": 4, "node.windows.pods-stay-down": 5}
 CHURNED = {

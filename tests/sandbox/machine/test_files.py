@@ -6,7 +6,8 @@ import pytest
 
 from sandbox.helpers.containers import cmd, container, machine, run, sh
 from winready_sandbox.machine import errors
-from winready_sandbox.machine.files import OPEN_ACL, PROTECTED_ACL, FileSystem, Handle
+from winready_sandbox.machine.files import OPEN_ACL, PROTECTED_ACL, FileSystem
+from winready_sandbox.machine.handles import Handle
 from winready_sandbox.machine.tree import Directory, File, Symlink
 from winready_sandbox.machine.users import CONTAINER_ADMINISTRATOR, CONTAINER_USER
 

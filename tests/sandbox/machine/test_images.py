@@ -41,7 +41,7 @@ def test_an_image_without_the_hosts_build_does_not_match() -> None:
         images.resolve("registry.k8s.io/pause:3.5", "windows", "20348")
     assert "no match for platform in manifest sha256:" in failed.value.text
     with pytest.raises(images.NoMatchingPlatform):
-        images.resolve(IMAGES["nginx"], "windows", "20348")
+        images.resolve("docker.io/library/nginx:1.27", "windows", "20348")
 
 
 def test_unknown_images_fail_as_in_containerd() -> None:

@@ -10,6 +10,7 @@ from sandbox.helpers.containers import run
 from sandbox.network.helpers import endpoint_slice, publish, service
 from sandbox.programs.networked import address, network_of, on_node, start
 from winready_sandbox.machine.container import Container
+from winready_sandbox.machine.tree import Directory
 from winready_sandbox.network.fabric import Fabric
 
 VIP = "10.96.7.7"
@@ -219,6 +220,15 @@ async def test_mounttest(fabric: Fabric) -> None:
     )
     out = (await run(linux, "/agnhost", "mounttest", "--new_file_0644=/tmp/f", "--file_mode=/tmp/f")).out
     assert out.splitlines()[-1] == 'mode of file "/tmp/f": -rw-r--r--'
+    linux.files.mount("/m", Directory(0o1777), memory=True)
+    flags = ("--fs_type=/m", "--new_file_0777=/m/f", "--file_perm=/m/f", "--file_mode=/m")
+    assert (await run(linux, "/agnhost", "mounttest", *flags)).out.splitlines() == [
+        'mount type of "/m": tmpfs',
+        'content of file "/m/f": mount-tester new file',
+        "",
+        'mode of file "/m": dtrwxrwxrwx',
+        'perms of file "/m/f": -rwxrwxrwx',
+    ]
     missing = await run(windows, "/agnhost", "mounttest", "--file_content=C:\\nothing")
     assert missing.code == 1
     assert missing.out == (

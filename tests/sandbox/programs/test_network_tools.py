@@ -53,6 +53,14 @@ async def test_nc_probes_in_each_programs_words(fabric: Fabric, server: Containe
     assert (await run(windows, "nc", "-z", "-w", "2", "10.96.1.1", "80")).code == 1
 
 
+async def test_nc_sends_datagrams(fabric: Fabric, server: Container) -> None:
+    client = on_node(fabric, "l2", "c")
+    answer = await run(client, "nc", "-v", "-u", "-w", "2", address(server), "8081", stdin=b"hostName\n")
+    assert (answer.code, answer.out) == (0, server.hostname)
+    assert answer.err == f"Connection to {address(server)} 8081 port [udp/*] succeeded!\n"
+    assert (await run(client, "nc", "-t", "-z", "-w", "2", address(server), "8080")).code == 0
+
+
 async def test_nc_and_wincat_carry_data(fabric: Fabric) -> None:
     listener, client = on_node(fabric, "l1", "a"), on_node(fabric, "w1", "b", image="pause")
     heard: list[bytes] = []

@@ -30,6 +30,10 @@ from winready_sandbox.machine.errors import OS
         ("mkdir /a && mkdir /a/b && touch /a/b/c && find /a", 0, "/a\n/a/b\n/a/b/c\n"),
         ("mv -v /localhost.crt /tmp/ && ls /tmp", 0, "'/localhost.crt' -> '/tmp/localhost.crt'\nlocalhost.crt\n"),
         ("dd if=/dev/zero of=/tmp/1 bs=1 count=1 conv=fsync 2>/dev/null; ls -d /tmp/1", 0, "/tmp/1\n"),
+        ("/bin/echo -n DONE; /bin/false", 1, "DONE"),
+        ("A=1 env | grep '^A='", 0, "A=1\n"),
+        ("printf 'a\\nb\\n\\nc\\n' > /t; wc -l /t | awk {'print $1'}; grep -v '^\\s*$' /t | head -n 2", 0, "4\na\nb\n"),
+        ("seq 1 12 > /t; tail /t | head -n 1; echo x | grep y", 1, "3\n"),
         ("A=2 sh -c 'echo $A $((0x10 + 2)) $((7 / 2 % 2))'", 0, "2 18 1\n"),
     ],
 )
@@ -47,6 +51,26 @@ async def test_failures_have_busyboxs_words_and_codes() -> None:
     assert (await sh(where, "cat /nope")).err == "cat: can't open '/nope': No such file or directory\n"
     assert (await sh(where, "ls /nope")).err == "ls: /nope: No such file or directory\n"
     assert (await sh(where, "if true; then echo x")).code == 2
+
+
+async def test_what_a_linux_container_may_and_what_its_kernel_says() -> None:
+    where = container("busybox", "linux", cpu_limit=0.5, memory_limit=2**26)
+    refused = await sh(where, "ip link add dummy0 type dummy")
+    assert (refused.code, refused.err) == (2, "ip: RTNETLINK answers: Operation not permitted\n")
+    where.privileged = True
+    assert (await sh(where, "ip link add dummy0 type dummy")).code == 0
+    assert (await sh(where, "sysctl kernel.shm_rmid_forced")).out == "kernel.shm_rmid_forced = 0\n"
+    assert "cgroup on /sys/fs/cgroup type cgroup2" in (await sh(where, "mount -t cgroup2")).out
+    where.resize(0.25, 1.5, 2**27)
+    shown = await sh(where, "cd /sys/fs/cgroup; cat cpu.weight cpu.max memory.max")
+    assert shown.out == f"10\n150000 100000\n{2**27}\n"
+
+
+async def test_a_program_with_the_set_user_id_bit_runs_as_its_owner_where_it_may() -> None:
+    where = container("registry.k8s.io/e2e-test-images/nonewprivs:1.4", "linux", user="1000")
+    assert (await run(where, "nnp")).out == "Effective uid: 0\n"
+    where.no_new_privileges = True
+    assert (await run(where, "nnp")).out == "Effective uid: 1000\n"
 
 
 async def test_upstream_runs_its_scripts_with_a_trace() -> None:

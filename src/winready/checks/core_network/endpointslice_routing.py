@@ -22,7 +22,7 @@ async def endpointslice_routing(ctx: Context) -> None:
     The pod that it does not lead to is listed as well, as not ready. Another service has two slices: both answer.
     """
     namespace = await ctx.shared_namespace()
-    servers = await ctx.servers("windows")
+    servers = await ctx.behind("windows")
     await ctx.service("windows")
     await _selector_service_has_slices(ctx, servers)
     first, second = servers[0], servers[1]

@@ -8,7 +8,7 @@ from winready.checks.registry import check
 @check("core.network.linux-to-windows-service-ip", fixtures=("clients", "servers", "services"), expected_s=150)
 async def linux_to_windows_service_ip(ctx: Context) -> None:
     """From every Linux client, each Windows server behind the service answers, and goes on answering."""
-    servers, service = await ctx.servers("windows"), await ctx.service("windows")
+    servers, service = await ctx.behind("windows"), await ctx.service("windows")
     clients = await ctx.clients("linux")
     # A server that cannot be reached at all is not the service's fault.
     await require_reachable_pods(ctx, clients, servers)

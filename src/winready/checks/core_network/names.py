@@ -139,7 +139,7 @@ def _api_server(text: str) -> str:
     """What an API server says of itself, to those it does not know as well; empty for everybody else."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     if not isinstance(document, dict):
         return ""

@@ -6,7 +6,7 @@ import asyncio
 
 from winready.checks.context import Context
 from winready.checks.fixtures import Service
-from winready.checks.reaching import asked_by_others, reach_node_port
+from winready.checks.reaching import RECORDED, asked_by_others, partners, reach_node_port
 from winready.cluster.commands import fetch
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.pods import Pod
@@ -17,10 +17,14 @@ async def reach_on_every_node(
     ctx: Context, clients: list[Pod], service: Service, servers: list[Pod], what: str, control: list[Pod]
 ) -> None:
     """Each client reaches the service on every node but its own, for minutes; blocked when no node answers anybody."""
-    pairs = [(client, node) for client in clients for node in ctx.nodes if node.name != client.node.name]
+    pairs = partners(ctx, clients, ctx.nodes, what)
     if not pairs:
         raise CheckBlocked("there is no node besides the clients' own to try the NodePort on")
-    keepers = {(client.name, node.name) for client, node in asked_by_others(clients, ctx.nodes)}
+    # Each node's connection that lasts is that of a pair which is tried: of few nodes all are, of very many a part.
+    keeping = {node.name: client.name for client, node in reversed(pairs)}
+    tried = {(client.name, node.name) for client, node in pairs}
+    turns = {node.name: client.name for client, node in asked_by_others(clients, ctx.nodes)}
+    keeping |= {node: client for node, client in turns.items() if (client, node) in tried}
     outcomes = await asyncio.gather(
         *(
             reach_node_port(
@@ -31,7 +35,7 @@ async def reach_on_every_node(
                 servers,
                 what,
                 hold=ctx.times.observe,
-                keep=(client.name, node.name) in keepers,
+                keep=keeping[node.name] == client.name,
             )
             for client, node in pairs
         ),
@@ -50,11 +54,13 @@ async def _again(outcome: BaseException | None) -> None:
 
 async def _record_own_nodes(ctx: Context, clients: list[Pod], service: Service, servers: list[Pod]) -> None:
     """Whether a pod reaches the NodePort of its own node differs between Windows networks: recorded, not judged."""
-    for client in clients:
-        if client.node.addresses:
-            url = f"http://{client.node.addresses[0]}:{service.node_port}/hostname"
-            result = await ctx.probe.fetch_name(client, url, [pod.name for pod in servers])
-            ctx.evidence.fact(f"own node's NodePort from {client.name}", result.seen)
+
+    async def record(client: Pod) -> None:
+        url = f"http://{client.node.addresses[0]}:{service.node_port}/hostname"
+        result = await ctx.probe.fetch_name(client, url, [pod.name for pod in servers])
+        ctx.evidence.fact(f"own node's NodePort from {client.name}", result.seen)
+
+    await asyncio.gather(*(record(client) for client in clients[:RECORDED] if client.node.addresses))
 
 
 async def _require_some_answer(ctx: Context, control: list[Pod], service: Service, servers: list[Pod]) -> None:

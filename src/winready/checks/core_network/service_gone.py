@@ -21,7 +21,9 @@ async def see_it_gone(
 
     Returns the clients that the neighbour answers.
     """
-    known = [neighbour and await _answers(ctx, client, neighbour) for client in clients]
+    known = (
+        await every(*(_answers(ctx, client, neighbour) for client in clients)) if neighbour else [False] * len(clients)
+    )
     await namespace.delete(SERVICES, service.name)
     nodes = {client.name: list[Node]() for client in clients}
     for client, node in asked_by_others(clients, ctx.nodes):
@@ -79,7 +81,10 @@ def _addresses(service: Service, nodes: list[Node]) -> list[Ask]:
 
 
 async def _silent(ctx: Context, client: Pod, nodes: list[Node], service: Service, neighbour: Service | None) -> None:
-    """The old addresses stop answering, while another service answers in the same round."""
+    """The old addresses stop answering, while another service answers in the same round.
+
+    Each is asked by a command of its own, side by side: what is gone takes seconds to say nothing.
+    """
     control = await ctx.service("linux")
     old = _addresses(service, nodes)
     others = [Ask(each.cluster_ip, each.port, 2) for each in (control, neighbour) if each is not None]
@@ -88,13 +93,13 @@ async def _silent(ctx: Context, client: Pod, nodes: list[Node], service: Service
 
     async def attempt() -> Try:
         nonlocal problem
-        results = await ctx.probe.dial(client, [*old, *others])
+        rounds = await every(*(ctx.probe.dial(client, [ask, *others]) for ask in old))
         alive = [
             f"{places.get(ask.host, '')}{ask.host}:{ask.port}"
-            for ask, each in zip(old, results, strict=False)
+            for ask, (each, *_) in zip(old, rounds, strict=True)
             if each.answers
         ]
-        lost = [ask for ask, each in zip(others, results[len(old) :], strict=True) if not each.answers]
+        lost = [ask for _, *results in rounds for ask, each in zip(others, results, strict=True) if not each.answers]
         problem = "control" if others[0] in lost else "neighbour" if lost else "stale" if alive else ""
         told = {
             "control": f"the control service {control.cluster_ip}:{control.port} does not answer either",
@@ -108,8 +113,9 @@ async def _silent(ctx: Context, client: Pod, nodes: list[Node], service: Service
         attempt,
         window=ctx.times.service_gone,
         pod=client,
-        command=dial_all(client.os, [*old, *others]),
-        expected="no connection there, and answers from other services",
+        command=dial_all(client.os, [old[0], *others]),
+        expected=f"no connection there, nor to {', '.join(f'{ask.host}:{ask.port}' for ask in old[1:])}, each asked "
+        "by a command of its own, and answers from other services each time",
         target=service.cluster_ip,
     )
     if result.ok:

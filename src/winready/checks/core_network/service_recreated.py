@@ -30,7 +30,7 @@ async def service_recreated(ctx: Context) -> None:
     await namespace.create(DEPLOYMENTS, netexec_deployment(ctx.world, "back", REPLICAS))
     first = read_service(await namespace.create(SERVICES, service_object(NAME, {"app": "back"})))
     pods = ctx.witnesses(await namespace.ready_pods({"app": "back"}, REPLICAS))
-    others = await ctx.servers("windows")
+    others = await ctx.behind("windows")
     clients = [*await ctx.clients("windows"), *await ctx.clients("linux")]
     await _reached(ctx, clients, first, pods, "the service")
     await see_it_gone(ctx, namespace, clients, first)

@@ -9,6 +9,7 @@ gets a part of that. The cap is the container's, not a program's: two of them to
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,7 +18,7 @@ from winready.checks.core_scheduling.limited_pods import FREE, SECOND, container
 from winready.cluster.commands import BURN, burn_cpu, powershell, write_file
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.inventory import Node
-from winready.cluster.pods import CONTAINER, Pod
+from winready.cluster.pods import CONTAINER, Pod, from_the_start
 from winready.cluster.probes import Try, describe
 from winready.cluster.stats import usages
 
@@ -30,7 +31,7 @@ LEAST = 0.7
 NOTHING = 0.1
 """Times the limit: who uses less did not ask for the processor."""
 STOP = "C:\\stop"
-"""The file that ends a program which was added."""
+"""The file that ends a program which was added; another one each time."""
 WINDOWS = 2
 """The first with the program that has no limit, the second with another program below each limit; in doubt a third."""
 
@@ -42,12 +43,21 @@ async def judge_cpu(ctx: Context, node: Node, number: int) -> None:
     containers = [container(ctx, name, {"cpu": f"{limit:g}"}, **burning) for name, limit in LIMITS.items()]
     pod = await ctx.start(namespace, f"cpu-{number}", node, [*containers, container(ctx, FREE, {})])
     await ctx.timing.pause(ctx.times.cpu_settle - ctx.times.cpu_lead)
-    async with _added(ctx, pod, [FREE]):
-        windows = [await _window(ctx, pod, 1)]
-    _told(pod, windows[0])
-    async with _added(ctx, pod, list(LIMITS)):
-        while len(windows) < WINDOWS or (len(windows) == WINDOWS and _doubtful(windows[-1])):
-            windows.append(await _window(ctx, pod, len(windows) + 1))
+
+    async def beside_one_without_limit() -> dict[str, float]:
+        async with _added(ctx, pod, [FREE]):
+            return await _window(ctx, pod, 1)
+
+    async def with_another_each() -> list[dict[str, float]]:
+        windows = [first]
+        async with _added(ctx, pod, list(LIMITS)):
+            while len(windows) < WINDOWS or (len(windows) == WINDOWS and _doubtful(windows[-1])):
+                windows.append(await _window(ctx, pod, len(windows) + 1))
+        return windows
+
+    first = await from_the_start(beside_one_without_limit)
+    _told(pod, first)
+    windows = await from_the_start(with_another_each)
     await namespace.gone_pod(pod)
     for name, limit in LIMITS.items():
         _kept(ctx, pod, name, limit, [window[name] for window in windows])
@@ -57,13 +67,14 @@ async def judge_cpu(ctx: Context, node: Node, number: int) -> None:
 async def _added(ctx: Context, pod: Pod, names: list[str]) -> AsyncIterator[None]:
     """The same program burns once more meanwhile, in each of these containers."""
     seconds = WINDOWS * ctx.times.cpu_window + 2 * ctx.times.powershell
-    runs = [pod.run(burn_cpu(STOP), container=name, seconds=seconds, again=False, beside=True) for name in names]
+    stop = f"{STOP}-{random.randbytes(3).hex()}"
+    runs = [pod.run(burn_cpu(stop), container=name, seconds=seconds, again=False, beside=True) for name in names]
     burning = [asyncio.create_task(run) for run in runs]
     try:
         await ctx.timing.pause(ctx.times.cpu_lead)
         yield
         for name in names:
-            await pod.run(write_file(pod.os, STOP, "stop"), container=name)
+            await pod.run(write_file(pod.os, stop, "stop"), container=name)
         await asyncio.gather(*burning)
     finally:
         for task in burning:

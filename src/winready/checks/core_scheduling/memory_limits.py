@@ -7,17 +7,17 @@ what it gets, keeps it, and asks again and again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 from winready.checks.context import Context
 from winready.checks.core_scheduling.limited_pods import FREE, SECOND, container, limits_of, status_of
 from winready.cluster import commands
 from winready.cluster.commands import NETEXEC_HTTP, fetch
 from winready.cluster.errors import ExecFailed
+from winready.cluster.execution import Execution
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.inventory import Node
 from winready.cluster.namespaces import Namespace
-from winready.cluster.pods import CONTAINER, Pod
+from winready.cluster.pods import CONTAINER, Pod, from_the_start
 from winready.cluster.probes import Try, describe, every
 from winready.cluster.stats import usages
 
@@ -53,20 +53,32 @@ async def judge_memory(ctx: Context, node: Node, number: int) -> None:
 
 async def _restart(ctx: Context, namespace: Namespace, pod: Pod) -> None:
     """Let the second container end, and wait until it runs again: its limit must come back with it."""
-    with contextlib.suppress(ExecFailed):
-        # The container may end before the command in it does.
-        await pod.run(fetch(pod.os, f"http://127.0.0.1:{NETEXEC_HTTP}/exit?code=1"), container=SECOND, again=False)
     window = ctx.times.windows_pod_start
 
     def runs_again() -> bool | None:
         status = status_of(namespace.pod(pod.name), SECOND)
         return (status.get("restartCount", 0) > 0 and "running" in status.get("state", {})) or None
 
+    async def attempt() -> None:
+        ending = pod.run(fetch(pod.os, f"http://127.0.0.1:{NETEXEC_HTTP}/exit?code=1"), container=SECOND, again=False)
+        try:
+            await ending
+        except ExecFailed:
+            # The container may end before the command in it does; or the command never came so far.
+            if await namespace.seen(lambda: _ended(namespace, pod), ctx.times.exec_ready) is None:
+                raise
+
+    await from_the_start(attempt)
     if await namespace.seen(runs_again, window) is None:
         raise CheckBlocked(
             f"container {SECOND} of {describe(pod)} was told to end and does not run again after {window:g} s",
             next_step=f"'kubectl describe pod -n {namespace.name} {pod.name}' says what it waits for",
         )
+
+
+def _ended(namespace: Namespace, pod: Pod) -> bool | None:
+    status = status_of(namespace.pod(pod.name), SECOND)
+    return (status.get("restartCount", 0) > 0 or "running" not in status.get("state", {})) or None
 
 
 async def _control(ctx: Context, pod: Pod, given: str | None) -> None:
@@ -105,15 +117,20 @@ async def _fill(ctx: Context, pod: Pod, name: str, blocks: int, rounds: int, pau
     """Take memory in a container until it is refused; how much it got, and the most that the kubelet saw in use."""
     command = commands.fill_memory(blocks, rounds, pause)
     seconds = ctx.times.memory_fill + rounds * pause
-    filling = asyncio.create_task(pod.run(command, container=name, seconds=seconds, again=False, beside=True))
     peak = 0
-    try:
-        while not filling.done():
-            peak = max(peak, (await usages(pod, [name]))[name].memory_bytes)
-            await asyncio.wait([filling], timeout=ctx.timing.wall(ctx.times.stats_look))
-    finally:
-        filling.cancel()
-    result = await filling
+
+    async def attempt() -> Execution:
+        nonlocal peak
+        filling = asyncio.create_task(pod.run(command, container=name, seconds=seconds, again=False, beside=True))
+        try:
+            while not filling.done():
+                peak = max(peak, (await usages(pod, [name]))[name].memory_bytes)
+                await asyncio.wait([filling], timeout=ctx.timing.wall(ctx.times.stats_look))
+        finally:
+            filling.cancel()
+        return await filling
+
+    result = await from_the_start(attempt)
     taken = commands.read_blocks(result.stdout)
     seen = f"{', '.join(map(str, taken))} blocks of 8 MiB, {peak // MEBIBYTE} MiB in use at most"
     ok, expected = len(taken) == rounds, f"up to {blocks} blocks of 8 MiB, asked for {rounds} times"

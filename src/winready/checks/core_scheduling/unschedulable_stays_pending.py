@@ -81,12 +81,10 @@ async def _stays(ctx: Context, namespace: Namespace, wish: Wish) -> None:
     )
     reason = _refusal(namespace.pod(name))
     expected = f"Pending, because of insufficient {resource}, for {ctx.times.pending_hold:g} s"
-    if reason is not None and f"Insufficient {resource}" not in reason:
-        raise CheckBlocked(
-            f"pod {name} is Pending for another reason: {reason}",
-            next_step="repair that first; only then can the scheduler's arithmetic be judged",
-        )
+    _require_arithmetic(name, resource, reason)
     placed = await namespace.seen(lambda: _placed(namespace.pod(name)), ctx.times.pending_hold)
+    # A node that went away meanwhile keeps its pods Pending, too.
+    _require_arithmetic(name, resource, _refusal(namespace.pod(name)))
     seen = placed or reason or "Pending, without a word from the scheduler"
     ok = reason is not None and placed is None
     ctx.evidence.fact(f"{name}: scheduler's reason", reason)
@@ -100,6 +98,14 @@ async def _stays(ctx: Context, namespace: Namespace, wish: Wish) -> None:
             next_step="look at the scheduler: is NodeResourcesFit switched off, or does something else bind pods?",
         )
     await _announced(ctx, namespace, name)
+
+
+def _require_arithmetic(name: str, resource: str, reason: str | None) -> None:
+    if reason is not None and f"Insufficient {resource}" not in reason:
+        raise CheckBlocked(
+            f"pod {name} is Pending for another reason: {reason}",
+            next_step="repair that first; only then can the scheduler's arithmetic be judged",
+        )
 
 
 def _refusal(raw: Object | None) -> str | None:

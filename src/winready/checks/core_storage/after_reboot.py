@@ -7,6 +7,7 @@ then is another requirement's finding, and nothing can be said about its return.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from winready.cluster.client import Object
 from winready.cluster.commands import Ask
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.inventory import Node
-from winready.cluster.pods import Pod
+from winready.cluster.pods import Pod, from_the_start
 from winready.cluster.probes import Try, describe
 from winready.cluster.stats import usages
 from winready.cluster.timing import now
@@ -279,7 +280,8 @@ def _memory_limit(ctx: Context, pod: Pod) -> Look:
 
     expected = f"less than {MEMORY_LIMIT // MEBIBYTE} MiB, the limit of container {BESIDE}"
     step = f"look at the container runtime of node {pod.node.name}: are job object limits set?"
-    return Look("limit", pod, "is held to its memory limit", command, expected, attempt, step, patient=False)
+    what, tried = "is held to its memory limit", functools.partial(from_the_start, attempt)
+    return Look("limit", pod, what, command, expected, tried, step, patient=False)
 
 
 def _cpu_limit(ctx: Context, pod: Pod) -> Look:
@@ -307,8 +309,8 @@ def _cpu_limit(ctx: Context, pod: Pod) -> Look:
     expected = f"at most {CPU_MOST:g} cores, with a limit of {CPU_LIMIT:g} for container {BESIDE}"
     step = f"look at the container runtime of node {pod.node.name}: are job object limits set?"
     command = commands.burn_cpu("C:\\...")
-    what = "is held to its CPU limit"
-    return Look("CPU limit", pod, what, command, expected, attempt, step, patient=False, slow=True)
+    what, tried = "is held to its CPU limit", functools.partial(from_the_start, attempt)
+    return Look("CPU limit", pod, what, command, expected, tried, step, patient=False, slow=True)
 
 
 def _log(pod: Pod) -> Look:

@@ -10,14 +10,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from winready.checks.context import Context
-from winready.cluster.commands import lines, read_shown, remove_folder, show_files, write_file, write_lines
-from winready.cluster.errors import ClusterError
+from winready.cluster.commands import lines, read_file, read_shown, remove_folder, show_files, write_file, write_lines
+from winready.cluster.errors import ClusterError, ExecFailed
 from winready.cluster.execution import Execution
 from winready.cluster.failures import CheckFailed
 from winready.cluster.inventory import Node
 from winready.cluster.pods import CONTAINER, Pod
 from winready.cluster.probes import Try, describe
 
+REMOVALS = 3
+"""How often a folder is removed that is there again."""
 LARGE = 100
 """Lines of a large file: with some hundred letters in each it is larger than what fits into a page or two."""
 Files = Mapping[str, Sequence[str]]
@@ -119,7 +121,8 @@ async def write_line(
     container: str = CONTAINER,
 ) -> None:
     """Require that a container can write a line; a file that is open elsewhere is tried again."""
-    await _write(ctx, pod, path, write_file(pod.os, path, text, append=append), what, container)
+    command = write_file(pod.os, path, text, append=append)
+    await _write(ctx, pod, path, command, what, container, only_once=text if append else "")
 
 
 async def write_large(ctx: Context, pod: Pod, path: str, text: str, what: str, *, container: str = CONTAINER) -> None:
@@ -127,9 +130,19 @@ async def write_large(ctx: Context, pod: Pod, path: str, text: str, what: str, *
     await _write(ctx, pod, path, write_lines(path, text, LARGE), what, container)
 
 
-async def _write(ctx: Context, pod: Pod, path: str, command: list[str], what: str, container: str) -> None:
+async def _write(
+    ctx: Context, pod: Pod, path: str, command: list[str], what: str, container: str, only_once: str = ""
+) -> None:
     async def attempt() -> Try:
-        result = await pod.run(command, container=container, again=False)
+        try:
+            result = await pod.run(command, container=container, again=not only_once)
+        except ExecFailed:
+            if not only_once:
+                raise
+            # Whether the line was added before the stream broke, only the file can tell.
+            await ctx.timing.pause(ctx.times.poll)
+            result = await pod.run(read_file(pod.os, path), container=container)
+            return Try(only_once in lines(result.stdout), "the stream broke before it was written", result)
         error = result.stderr.decode(errors="replace").strip()
         return Try(result.exit_code == 0, error or f"exit code {result.exit_code}", result)
 
@@ -166,8 +179,13 @@ async def remove_from_node(ctx: Context, host: Pod, path: str) -> None:
     """Remove a folder of a node, and those above it once they are empty; one that stays is said to be left behind."""
     place = f"folder {path} on node {host.node.name}"
     try:
-        result = await host.run(remove_folder(path))
-        gone = await host.run(["cmd", "/c", "if", "exist", path, "exit", "1"])
+        for _ in range(REMOVALS):
+            result = await host.run(remove_folder(path))
+            gone = await host.run(["cmd", "/c", "if", "exist", path, "exit", "1"])
+            if not gone.exit_code:
+                break
+            # A pod that was just starting when the run was interrupted makes its folder anew.
+            await ctx.timing.pause(ctx.times.poll)
         # The folders above are shared by all checks: the last one to leave finds them empty.
         for above in (ctx.world.host_folder, ctx.world.host_folder.rpartition("\\")[0]):
             await host.run(["cmd", "/c", "rmdir", above])

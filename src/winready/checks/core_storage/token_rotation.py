@@ -227,8 +227,8 @@ def _claims(text: str) -> dict[str, Any]:
     try:
         body = text.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-        return claims if {"iat", "exp"} <= set(claims) else {}
-    except (IndexError, ValueError, binascii.Error):
+        return claims if all(isinstance(claims[name], int) for name in ("iat", "exp")) else {}
+    except (LookupError, TypeError, ValueError, RecursionError, binascii.Error):
         return {}
 
 

@@ -50,7 +50,7 @@ async def grant_use(world: World, namespace: Namespace, given: ActiveDirectory) 
     """See who may use the credential spec, and let a service account of ours; raises `CheckBlocked`."""
     member = await _find_specs(world.client, given)
     unbound = await _without_grant(world, namespace, given)
-    account, why_not = await _bind(namespace, given)
+    account, why_not = await bind(namespace, given)
     for name in given.credential_specs:
         await _require_use(world, namespace, name, account, why_not)
     return Use(account, unbound, member)
@@ -133,7 +133,7 @@ async def _without_grant(world: World, namespace: Namespace, given: ActiveDirect
     return "allowed" if (answer.get("status") or {}).get("allowed") else "let in"
 
 
-async def _bind(namespace: Namespace, given: ActiveDirectory) -> tuple[str, str]:
+async def bind(namespace: Namespace, given: ActiveDirectory) -> tuple[str, str]:
     """A service account that may use it, and why it could not be given that."""
     try:
         await namespace.create(SERVICE_ACCOUNTS, {"metadata": {"name": ACCOUNT}})

@@ -117,7 +117,7 @@ async def _where_to_look(ctx: Context, host: Pod) -> str:
 async def _explain(ctx: Context, host: Pod, result: Execution) -> None:
     told, who = fields(result), f"HostProcess {describe(host)}"
     code, seen, place = told.get("code", ""), said(result), told.get("folder", "its mount point")
-    if not int(told.get("token") or 0):
+    if not (told.get("token") or "0").strip("0"):
         reason, step = f"finds no token in {place}", "look at the pod's volumes and at the version of containerd there"
     elif told.get("exit") == UNVERIFIED:
         raise CheckBlocked(

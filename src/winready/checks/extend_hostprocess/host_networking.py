@@ -12,11 +12,11 @@ from typing import Any
 from winready.checks.context import Context
 from winready.checks.hosting import lines_of_json, record_script, run_script, said
 from winready.checks.registry import check
-from winready.cluster.errors import ClusterError
+from winready.cluster.errors import ClusterError, ExecFailed
 from winready.cluster.failures import CheckBlocked, CheckFailed
 from winready.cluster.host_scripts import delete_network_objects, network_objects, with_networking
 from winready.cluster.inventory import Node
-from winready.cluster.pods import Pod
+from winready.cluster.pods import Pod, from_the_start
 from winready.cluster.probes import describe, every
 
 KINDS = {"network": "networks", "endpoint": "endpoints", "namespace": "namespaces"}
@@ -50,7 +50,12 @@ class Seen:
 async def host_networking(ctx: Context) -> None:
     """On every judged node: a network, an endpoint with a policy in it, and a namespace."""
     clients = {pod.node.name: pod for pod in await ctx.world.fixtures.clients("windows")}
-    await every(*(_judge(ctx, node, clients[node.name]) for node in ctx.windows_nodes))
+
+    async def judge(node: Node) -> None:
+        # With new identifiers each time: nobody knows how far the one before came.
+        await from_the_start(lambda: _judge(ctx, node, clients[node.name]))
+
+    await every(*(judge(node) for node in ctx.windows_nodes))
 
 
 async def _judge(ctx: Context, node: Node, ordinary: Pod) -> None:
@@ -71,7 +76,11 @@ async def _judge(ctx: Context, node: Node, ordinary: Pod) -> None:
     except BaseException:
         await _remove(ctx, host, own)
         raise
-    (after,) = await _look(ctx, host, _remove_script(own), ("after",), "removes them again")
+    try:
+        (after,) = await _look(ctx, host, _remove_script(own), ("after",), "removes them again")
+    except ExecFailed:
+        await _remove(ctx, host, own)
+        raise
     _require(ctx, host, make, not any(after.codes), "removed", f"HNS refuses to remove objects: {_codes(after)}")
     left = [kind for kind, name in own.items() if name in after.objects[KINDS[kind]]]
     if left:

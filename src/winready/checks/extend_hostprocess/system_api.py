@@ -12,7 +12,7 @@ from winready.checks.registry import check
 from winready.cluster.errors import ExecFailed
 from winready.cluster.failures import CheckFailed
 from winready.cluster.inventory import Node
-from winready.cluster.pods import Pod
+from winready.cluster.pods import Pod, from_the_start
 from winready.cluster.probes import describe, every
 
 USE = (
@@ -43,7 +43,11 @@ NAMES = {
 async def system_api(ctx: Context) -> None:
     """On every judged node, with an ordinary pod of that node as the other side."""
     clients = {pod.node.name: pod for pod in await ctx.world.fixtures.clients("windows")}
-    await every(*(_judge(ctx, node, clients[node.name]) for node in ctx.windows_nodes))
+
+    async def judge(node: Node) -> None:
+        await from_the_start(lambda: _judge(ctx, node, clients[node.name]))
+
+    await every(*(judge(node) for node in ctx.windows_nodes))
 
 
 async def _judge(ctx: Context, node: Node, ordinary: Pod) -> None:
@@ -53,7 +57,12 @@ async def _judge(ctx: Context, node: Node, ordinary: Pod) -> None:
     with contextlib.suppress(ExecFailed):
         await ordinary.run(["cmd", "/c", "net", "localgroup", other, "/add"])
     script = USE.format(own=own, other=other)
-    result = await run_script(ctx, host, script, again=False)
+    try:
+        result = await run_script(ctx, host, script, again=False)
+    except ExecFailed:
+        for group in (own, other):
+            await run_script(ctx, host, f"net.exe localgroup {group} /delete | Out-Null; exit 0")
+        raise
     told, build = fields(result), host.build.split(".")[2]
     ctx.evidence.fact(f"services of {node.name}", {k: v for k, v in told.items() if k.startswith("service ")})
     right = {

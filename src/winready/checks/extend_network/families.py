@@ -100,7 +100,7 @@ async def clients_of_both(ctx: Context, os: Os) -> Side:
 
 async def servers_of_both(ctx: Context, os: Os) -> Side:
     """The shared servers of an OS, divided."""
-    return await divide(ctx, await ctx.servers(os))
+    return await divide(ctx, await ctx.behind(os))
 
 
 async def divide(ctx: Context, pods: list[Pod]) -> Side:

@@ -14,6 +14,7 @@ from winready.checks.extend_network.families import (
     family_service,
     knows_both,
 )
+from winready.checks.reaching import partners
 from winready.cluster.commands import Os, dial, dial_seconds, read_dial
 from winready.cluster.failures import CheckBlocked, CheckFailed, NotApplicable
 from winready.cluster.inventory import Node
@@ -100,7 +101,7 @@ async def _reach_family(
     nodes: list[Node],
     control: Side,
 ) -> None:
-    pairs = [(client, node) for client in clients.pods for node in nodes if node.name != client.node.name]
+    pairs = partners(ctx, clients.pods, nodes, f"the {family} NodePort of {nodes[0].os} nodes") if nodes else []
     if not pairs:
         raise CheckBlocked(f"there is no node besides the clients' own to try the {family} NodePort on")
     what = f"the {servers.everyone[0].os.capitalize()} pods through the {family} NodePort"

@@ -1,6 +1,7 @@
 """Nodes answer each other's pings: from every Windows node to every other node, and from Linux nodes to them."""
 
 from winready.checks.context import Context
+from winready.checks.reaching import partners
 from winready.checks.registry import check
 from winready.cluster.commands import connect, powershell
 from winready.cluster.failures import CheckFailed
@@ -16,10 +17,10 @@ KUBELET = 10250
 
 @check("extend.worker.node-ping", fixtures=("hosts", "linux-hosts"), expected_s=15)
 async def node_ping(ctx: Context) -> None:
-    """Every ordered pair in which there is a Windows node, from the network of the nodes themselves."""
+    """Ordered pairs in which there is a Windows node, from the network of the nodes themselves."""
     hosts = [await ctx.host(node) for node in ctx.windows_nodes]
     linux = await ctx.linux_hosts()
-    pairs = [(host, node) for host in hosts for node in ctx.nodes if node.name != host.node.name]
+    pairs = partners(ctx, hosts, ctx.nodes, "pings")
     pairs += [(host, node) for host in linux for node in ctx.windows_nodes]
     await every(*(_judge(ctx, host, node, linux) for host, node in pairs if node.addresses))
 

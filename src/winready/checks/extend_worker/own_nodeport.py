@@ -32,7 +32,7 @@ SOMEBODY = "somebody"
 async def own_nodeport(ctx: Context) -> None:
     """From the network of each judged node, and of Linux nodes, to the node's own address."""
     hosts = [await ctx.host(node) for node in ctx.windows_nodes] + await ctx.linux_hosts()
-    servers: dict[Os, list[Pod]] = {"windows": await ctx.servers("windows"), "linux": await ctx.servers("linux")}
+    servers: dict[Os, list[Pod]] = {"windows": await ctx.behind("windows"), "linux": await ctx.servers("linux")}
     ports = {os: await _ports(ctx, (await ctx.service(os)).name) for os in servers}
     await every(*(_judge(ctx, host, servers, ports) for host in hosts if host.node.addresses))
 
@@ -43,6 +43,7 @@ async def _ports(ctx: Context, service: str) -> dict[str, int]:
 
 
 async def _judge(ctx: Context, host: Pod, servers: dict[Os, list[Pod]], ports: dict[Os, dict[str, int]]) -> None:
+    _require_own_network(host)
     node, address = host.node, host.node.addresses[0]
     kinds: dict[Ask, Os] = {}
     for os in servers:
@@ -98,14 +99,18 @@ def _holding(ctx: Context, host: Pod, names: Mapping[Ask, Sequence[str]]) -> Hol
     return Holding(host.name, names, ask, ctx.timing)
 
 
-async def _require_way(ctx: Context, host: Pod, servers: Sequence[Pod]) -> None:
-    """Control: the node's own network is where the pod is, and from there the pods behind the services answer."""
+def _require_own_network(host: Pod) -> None:
+    """The node's own network is where the pod is: neither success nor failure means anything otherwise."""
     if host.address not in host.node.addresses:
         raise CheckBlocked(
             f"{describe(host)} has the address {host.address} and not the node's: what it reaches is not what the node "
             "reaches",
             next_step="see extend.hostprocess.node-ip first",
         )
+
+
+async def _require_way(ctx: Context, host: Pod, servers: Sequence[Pod]) -> None:
+    """Control: from the node's network the pods behind the services answer."""
     pods = {Ask(pod.address, NETEXEC_HTTP): pod for pod in servers}
     holding = _holding(ctx, host, {ask: [pod.name] for ask, pod in pods.items()})
     await holding.go_on(0)

@@ -10,13 +10,14 @@ from winready.cluster.settings import AGNHOST, PAUSE
 from winready.engine.facts import Facts
 from winready.engine.outcomes import Judged, RequirementResult, RuleResult
 from winready.engine.rules.conformance import judge_conformance
-from winready.engine.terms import Terms
+from winready.engine.terms import SMALL_CLUSTER, Terms
 from winready.spec.builds import Builds, load_builds
 from winready.spec.model import Rule, Specification
 from winready.spec.windows import build_number
 
 LEAST_NODES = 2
 WINDOWS_BUILDS, LINUX_CONFORMANCE = "rule.windows-builds", "rule.linux-conformance"
+CLUSTER_SIZE = "rule.cluster-size"
 NAMED = 5
 """Examples in a reason; more would hide it."""
 Judge = Callable[[Facts, Terms, Sequence[RequirementResult]], Judged]
@@ -86,7 +87,7 @@ def _newer_containers(results: Sequence[RequirementResult], known: Builds) -> li
         {
             f"node {pod.node} says it runs {known.name(pod.node_build)}, a container there is {known.name(pod.build)}"
             for result in results
-            for pod in result.evidence.pods
+            for pod in result.evidence.everybody
             if pod.os == "windows"
             and pod.build
             and (build_number(pod.build) or 0) > (build_number(pod.node_build) or 0)
@@ -119,7 +120,7 @@ def _images(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) ->
         f"{result.id} was shown by upstream tests with {pod.image}"
         for result in results
         if result.level == "core" and result.verifier == "upstream" and result.outcome == "passed"
-        for pod in result.evidence.pods
+        for pod in result.evidence.everybody
         if pod.os == "windows" and any(_name(image) not in known for image in pod.image.split(", "))
     ]
     if shown_by_others:
@@ -152,7 +153,9 @@ def _pod_os(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) ->
 def _no_linux_passing(facts: Facts, terms: Terms, results: Sequence[RequirementResult]) -> Judged:
     if impostors := facts.sights.impostors:
         return "failed", "; ".join(impostors[:NAMED])
-    witnesses = {pod.uid for result in results for pod in result.evidence.pods if pod.os == "windows" and pod.build}
+    witnesses = {
+        pod.uid for result in results for pod in result.evidence.everybody if pod.os == "windows" and pod.build
+    }
     if not witnesses:
         return "blocked", "no Windows container was seen"
     return "passed", f"all {len(witnesses)} Windows pods proved to be Windows containers"
@@ -171,7 +174,9 @@ def _cluster_size(facts: Facts, terms: Terms, results: Sequence[RequirementResul
         return "passed", found
     unusable = [f"{node.name} cannot be used: {node.unusable}" for node in inventory.nodes if node.unusable]
     detail = f" ({'; '.join(unusable)})" if unusable else ""
-    return "failed", f"not qualified: {found}, where {LEAST_NODES} of each are needed{detail}"
+    # A waiver is no way out where there is nothing to judge.
+    hint = f"; {SMALL_CLUSTER} waives it" if min(counts.values()) and SMALL_CLUSTER not in terms.waived else ""
+    return "failed", f"not qualified: {found}, where {LEAST_NODES} of each are needed{detail}{hint}"
 
 
 def _systems_in_dispute(facts: Facts, inventory: Inventory) -> list[str]:
@@ -194,6 +199,6 @@ JUDGES: dict[str, Judge] = {
     "rule.images": _images,
     "rule.pod-os": _pod_os,
     "rule.no-linux-passing": _no_linux_passing,
-    "rule.cluster-size": _cluster_size,
+    CLUSTER_SIZE: _cluster_size,
     LINUX_CONFORMANCE: _linux_conformance,
 }

@@ -33,11 +33,12 @@ def combine(native: RequirementResult, upstream: RequirementResult) -> Requireme
     if upstream.outcome != "passed":
         facts["agreement"]["upstream_reason"] = upstream.reason
     evidence = Evidence(
-        pods=[*native.evidence.pods, *upstream.evidence.pods],
+        pods=[*native.evidence.everybody, *upstream.evidence.everybody],
         probes=[*native.evidence.probes, *upstream.evidence.probes],
         facts=facts,
         dropped_probes=native.evidence.dropped_probes,
-    )
+        counted=native.evidence.counted,
+    ).fold()
     if outcome == "passed" and agreement == "agree":
         reason = f"{native.reason}; upstream tests agree"
     elif outcome == "passed" and agreement == "agree in part":

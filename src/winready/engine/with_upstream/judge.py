@@ -120,7 +120,7 @@ def _evidence(results: Iterable[Result], prepared: Prepared, shown: str) -> Evid
     program = f"e2e.test {prepared.binary.full_version}"
     for result in results:
         for pod in result.pods:
-            evidence.pod(pod.fact)
+            evidence.saw([pod.fact])
         evidence.probe(
             Probe(
                 title=result.text,

@@ -73,6 +73,19 @@ class Prepared:
             chosen.append(Selected(name, self.findings[name].found, test.expected_s, test.alone))
         return chosen
 
+    def usable(self, names: Iterable[str]) -> list[str]:
+        """These tests, if all of them can be run here and judge Windows; otherwise none."""
+        wanted = list(names)
+        table = self.table
+        fit = (
+            name in table.tests
+            and table.usable(name, self.version, proving=True)
+            and not self.findings[name].drifted
+            and (bool(self.steering) or table.tests[name].placement != "steered")
+            for name in wanted
+        )
+        return wanted if not self.refusal and all(fit) else []
+
     def needs_steering(self, names: Iterable[str]) -> bool:
         """Whether any of these tests leaves the place of its pods to the scheduler."""
         return any(self.table.tests[name].placement == "steered" for name in names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from winready.lint.finding import Finding, Summary, Unreadable
+from winready.lint.finding import Finding, Summary, Unreadable, from_root
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
@@ -12,7 +12,7 @@ _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 def render(results: Iterable[Finding | Unreadable], summary: Summary) -> Iterator[str]:
     """``::error file=...,line=...::message``."""
     for one in results:
-        place = f"file={_property(one.path)},line={one.line},col={one.column}"
+        place = f"file={_property(from_root(one.path))},line={one.line},col={one.column}"
         if isinstance(one, Unreadable):
             yield f"::error {place},title=unreadable::{_message(one.message)}\n"
         else:

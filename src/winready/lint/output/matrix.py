@@ -37,24 +37,26 @@ class Page:
     data: dict[str, Any]
 
 
-def support_page(features: Sequence[Feature], versions: Range) -> Page:
-    """What these versions support."""
+def support_page(features: Sequence[Feature], versions: Range, *, wide: bool = False) -> Page:
+    """What these versions support; ``wide`` also tells ids, gates and lint rules."""
     single = versions.low == versions.high
-    columns: Row = ("feature", "support", "stage", "since", "notes") if single else ("feature", "support", "notes")
+    more: Row = ("id", "gate", "lint rules") if wide else ()
+    columns: Row = ("feature", "support", *(("stage", "since") if single else ()), *more, "notes")
     sections = []
     for area, chosen in matrix.areas(features):
         section = Section(area, columns)
         for feature in chosen:
             note = " ".join(part for part in (feature.limits, feature.note) if part)
+            known = _known(feature) if wide else ()
             if single:
                 status = feature.status(versions.low)
                 since = f"1.{status.since}" if status.since and status.stage else ""
                 section.rows.append(
-                    (feature.name, matrix.SUPPORT[status.support], _stage(feature, status), since, note)
+                    (feature.name, matrix.SUPPORT[status.support], _stage(feature, status), since, *known, note)
                 )
             else:
                 story = "; ".join(f"{span}: {_words(feature, status)}" for span, status in feature.history(versions))
-                section.rows.append((feature.name, story, note))
+                section.rows.append((feature.name, story, *known, note))
         sections.append(section)
     title = f"Windows support in Kubernetes {versions}"
     data = {"kubernetes": str(versions), "features": [_feature_data(feature, versions) for feature in features]}
@@ -79,22 +81,24 @@ def detail_text(feature: Feature, versions: Range) -> str:
     return "\n".join(lines) + "\n"
 
 
-def diff_page(before: int, after: int, features: Sequence[Feature], with_rules: bool) -> Page:
-    """What an upgrade changes."""
+def diff_page(before: int, after: int, features: Sequence[Feature], with_rules: bool, *, wide: bool = False) -> Page:
+    """What an upgrade changes; ``wide`` also tells ids, gates, lint rules and what rules are about."""
     changed = matrix.changes(before, after, features)
     rules = matrix.rule_changes(before, after) if with_rules else []
-    columns = ("feature", f"1.{before}", f"1.{after}", "notes")
-    better = Section("Gained or matured", columns, [_change_row(one) for one in changed if one.better])
-    worse = Section("Lost", columns, [_change_row(one) for one in changed if not one.better])
-    manifests = Section("Manifests judged differently", ("rule", f"1.{before}", f"1.{after}", "what to do"))
-    manifests.rows += [_rule_row(one) for one in rules]
+    versions = (f"1.{before}", f"1.{after}")
+    columns: Row = ("feature", *versions, *(("id", "gate", "lint rules") if wide else ()), "notes")
+    better = Section("Gained or matured", columns, [_change_row(one, wide) for one in changed if one.better])
+    worse = Section("Lost", columns, [_change_row(one, wide) for one in changed if not one.better])
+    about = ("about",) if wide else ()
+    manifests = Section("Manifests judged differently", ("rule", *versions, *about, "what to do"))
+    manifests.rows += [_rule_row(one, wide) for one in rules]
     sections = [section for section in (better, worse, manifests) if section.rows]
     intro = "" if sections else "Nothing changes for Windows between these versions."
     data = {
         "from": f"1.{before}",
         "to": f"1.{after}",
         "features": [
-            {"id": c.feature.id, "name": c.feature.name, "before": _status(c.before), "after": _status(c.after)}
+            {"id": c.feature.id, "name": c.feature.name, "before": status_data(c.before), "after": status_data(c.after)}
             for c in changed
         ],
         "rules": [
@@ -128,7 +132,12 @@ def as_text(page: Page) -> Iterator[str]:
 
 def _text_row(row: Row, widths: Sequence[int], width: int) -> Iterator[str]:
     room = max(30, width - sum(widths) - 2 * len(widths) - 2)
-    cells = [textwrap.wrap(cell, size) or [""] for cell, size in zip(row, [*widths, room], strict=True)]
+    # What stands without a space, such as a file and its line, can be copied only whole.
+    wrap = textwrap.TextWrapper(break_long_words=False, break_on_hyphens=False)
+    cells = []
+    for cell, size in zip(row, [*widths, room], strict=True):
+        wrap.width = size
+        cells.append(wrap.wrap(cell) or [""])
     for number in range(max(len(cell) for cell in cells)):
         parts = [cell[number] if number < len(cell) else "" for cell in cells]
         line = "  ".join(part.ljust(size) for part, size in zip(parts, [*widths, 0], strict=True))
@@ -191,18 +200,29 @@ def _words(feature: Feature, status: Status) -> str:
     return f"{matrix.SUPPORT[status.support]}{stage}"
 
 
-def _change_row(change: FeatureChange) -> Row:
+def _known(feature: Feature) -> Row:
+    return feature.id, feature.gate, ", ".join(feature.rules)
+
+
+def _change_row(change: FeatureChange, wide: bool) -> Row:
     note = change.feature.limits or change.feature.note
-    return change.feature.name, _short(change.feature, change.before), _short(change.feature, change.after), note
+    return (
+        change.feature.name,
+        stage_words(change.feature, change.before),
+        stage_words(change.feature, change.after),
+        *(_known(change.feature) if wide else ()),
+        note,
+    )
 
 
-def _short(feature: Feature, status: Status) -> str:
+def stage_words(feature: Feature, status: Status) -> str:
+    """The stage of a feature in a version, or that it is not there."""
     return _stage(feature, status) or ("never" if status.support == "never" else "no")
 
 
-def _rule_row(change: RuleChange) -> Row:
+def _rule_row(change: RuleChange, wide: bool) -> Row:
     before, after = (f"{o.effect} ({o.severity})" if o else "no rule" for o in (change.before, change.after))
-    return change.rule.id, before, after, change.rule.fix
+    return change.rule.id, before, after, *((change.rule.title,) if wide else ()), change.rule.fix
 
 
 def _feature_data(feature: Feature, versions: Range) -> dict[str, Any]:
@@ -214,11 +234,12 @@ def _feature_data(feature: Feature, versions: Range) -> dict[str, Any]:
         "limits": feature.limits or None,
         "note": feature.note or None,
         "rules": list(feature.rules),
-        "statuses": [{"versions": str(span), **_status(status)} for span, status in feature.history(versions)],
+        "statuses": [{"versions": str(span), **status_data(status)} for span, status in feature.history(versions)],
     }
 
 
-def _status(status: Status) -> dict[str, Any]:
+def status_data(status: Status) -> dict[str, Any]:
+    """A status for machines."""
     since = f"1.{status.since}" if status.since and status.stage else None
     return {"support": status.support, "stage": status.stage or None, "since": since}
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from winready import __version__
 from winready.lint import catalog
-from winready.lint.finding import Finding, Summary, Unreadable
+from winready.lint.finding import Finding, Summary, Unreadable, from_root
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
@@ -65,7 +65,10 @@ def _result(one: Finding, index: int) -> dict[str, Any]:
 def _location(one: Finding | Unreadable, width: int, name: str = "", field: str = "") -> dict[str, Any]:
     region = {"startLine": one.line, "startColumn": one.column, "endColumn": one.column + width}
     location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": quote(one.path.replace("\\", "/"))}, "region": region}
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(from_root(one.path.replace("\\", "/")))},
+            "region": region,
+        }
     }
     if name:
         location["logicalLocations"] = [

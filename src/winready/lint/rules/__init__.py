@@ -6,8 +6,8 @@ before it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from winready.lint.catalog import Severity
@@ -34,6 +34,8 @@ class View:
     object: Object
     facts: Facts
     backends: Sequence[Backend]
+    most: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """How many pods autoscalers may make of workloads, by namespace, kind and name."""
 
 
 PodCheck = Callable[[Pod, Target, Facts], Iterable[Hit]]

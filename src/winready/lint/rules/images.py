@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from winready.lint.context import BUILD_LABEL, Facts
-from winready.lint.images import build_of, release, runs_on, unlisted
+from winready.lint.images import build_of, is_linux, release, runs_on, unlisted
 from winready.lint.objects import Pod, dig
 from winready.lint.rules import Hit, pod_check
 from winready.lint.rules.placement import uses_hyperv
@@ -43,3 +43,12 @@ def unsupported_server_release(pod: Pod, target: Target, facts: Facts) -> Iterat
         if build is not None and (span := unlisted(build, facts.profile.versions)) is not None:
             detail = f"{container.image} is for {release(build)}, which Kubernetes {span} does not list"
             yield Hit((*container.path, "image"), detail, versions=span)
+
+
+@pod_check("img-linux-only")
+def linux_only(pod: Pod, target: Target, facts: Facts) -> Iterator[Hit]:
+    # Whoever merely tolerates the taint of Windows nodes may well be a Linux pod: such an image says that it is.
+    if target.declared or target.placed:
+        for container in pod.containers:
+            if is_linux(container.image):
+                yield Hit((*container.path, "image"), f"there is no {container.image} for Windows")

@@ -43,11 +43,15 @@ def ipv6_only(view: View) -> Iterator[Hit]:
 
 @object_check("svc-too-many-backends")
 def too_many_backends(view: View) -> Iterator[Hit]:
-    replicas = sum(backend.replicas for backend in view.backends[:_ENOUGH])
-    if replicas > _MOST_BACKENDS:
+    now, most = 0, 0
+    for one in view.backends[:_ENOUGH]:
+        now += one.replicas
+        most += max(one.replicas, view.most.get((one.namespace, one.kind, one.name), 0))
+    if most > _MOST_BACKENDS:
         names = ", ".join(f"{backend.kind} {backend.name}" for backend in view.backends[:3])
         names += f" and {len(view.backends) - 3} more" if len(view.backends) > 3 else ""
-        yield Hit(("spec", "selector"), f"{names}: {replicas} pods behind one Service")
+        many = f"{now} pods" if now > _MOST_BACKENDS else f"up to {most} pods, by their autoscaler,"
+        yield Hit(("spec", "selector"), f"{names}: {many} behind one Service")
 
 
 @object_check("svc-mixed-target-ports")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from winready.proof.expected.model import HARMLESS, Expectation
 
+REFUSED = "privileged-containers linux-security-context uid-gid read-only-root shared-namespaces user-namespaces"
+"""What API servers refuse in pods of which they know that they are for Windows."""
+
 CONTROL_PLANE = {
     "api.slow": HARMLESS,
     "api.too-many-requests": HARMLESS,
     "api.internal-errors": HARMLESS,
     "api.resets": HARMLESS,
     "api.watch-expiry": HARMLESS,
-    "admission.pod-os-removed": Expectation("pod-os"),
+    "admission.pod-os-removed": Expectation("pod-os", features=f"identify-pod-os psa-os-exemption {REFUSED}"),
     "scheduler.overcommits-windows": Expectation("H2"),
     "controllers.replicas-lost": Expectation("C1", blocks="S6"),
     "controllers.endpoints-frozen": Expectation(

@@ -6,7 +6,7 @@ from winready.proof.expected.model import HARMLESS, Expectation
 
 DNS = {
     "dns.windows.dead": Expectation("N9 N10 N11 N12", blocks="N8"),
-    "dns.windows.no-search-path": Expectation("N10 N12"),
+    "dns.windows.no-search-path": Expectation("N10 N12", features="svc-externalname"),
     "dns.windows.dns-config-ignored": Expectation("N10 N12"),
     "dns.windows.host-aliases-ignored": Expectation("N12"),
     "dns.windows.external-dead": Expectation("N11"),

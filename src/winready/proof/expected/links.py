@@ -15,7 +15,9 @@ BEHIND = "S6 C1 K1 K2 W3 X3 X4 X5"
 
 LINK = {
     "link.windows.one-way-out": Expectation(
-        "N1 N3 N4 N5 N8 N9 N10 N11 N12 N13 C2 C3 P1 W2 X1 X2 X4 X5", blocks="S5 P5 P7 W3 K1 K2 A3"
+        "N1 N3 N4 N5 N8 N9 N10 N11 N12 N13 C2 C3 P1 W2 X1 X2 X4 X5",
+        blocks="S5 P5 P7 W3 K1 K2 A3",
+        features="cni-calico",
     ),
     "link.windows.one-way-in": Expectation(
         "N3 N6 N7 N8 N9 N13 C2 C3 P6 W2 W4 X2 X5", blocks="N2 N4 S6 C1 X3 X4 K1 K2 P7 W3"

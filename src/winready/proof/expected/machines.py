@@ -7,7 +7,7 @@ from winready.proof.expected.model import HARMLESS, Expectation
 MACHINE = {
     "machine.windows.cpu-limit-ignored": Expectation("H1"),
     "machine.windows.memory-limit-ignored": Expectation("H1"),
-    "machine.windows.hns-down": Expectation("P2"),
+    "machine.windows.hns-down": Expectation("P2", features="kube-proxy-overlay"),
     "machine.windows.defender-scans-runtime": Expectation("W1"),
     "machine.windows.pings-dropped": Expectation("W2"),
     "machine.windows.remote-access-closed": Expectation("W4"),

@@ -22,6 +22,9 @@ class Expectation:
     """Those that the fault makes impossible to judge."""
     survived_by: str = ""
     """Those that must pass although they are long observations, which trials of other faults leave out."""
+    features: str = ""
+    """Features of the matrix that must not be shown as documented, by their ids; they take part in no other trial but
+    those of the same kind, and sound ones."""
     conformance: tuple[str, ...] = ()
     """Kubernetes' own conformance tests that such a cluster fails: winready imports their result, it runs none."""
 
@@ -29,6 +32,11 @@ class Expectation:
     def requirements(self) -> list[str]:
         """The ids of those that must notice."""
         return ids(self.noticed_by)
+
+    @property
+    def unshown(self) -> list[str]:
+        """The ids of the features that must not be shown."""
+        return self.features.split()
 
     @property
     def at_stake(self) -> list[str]:

@@ -14,6 +14,7 @@ from winready.proof.expected.reboots import REBOOT
 from winready.proof.expected.runtimes import RUNTIME
 from winready.proof.expected.service_proxy import SERVICE_PROXY
 from winready.proof.expected.volumes import VOLUME
+from winready.proof.expected.workloads import WORKLOAD
 
 HEALTHY = "(healthy)"
 """Stands where the name of a fault would: nothing is broken, and everything must pass."""
@@ -29,6 +30,7 @@ PARTS: dict[str, dict[str, Expectation]] = {
     "identity": IDENTITY,
     "volumes": VOLUME,
     "control_plane": CONTROL_PLANE,
+    "workloads": WORKLOAD,
 }
 """Along the same cut as the faults."""
 EXPECTATIONS: dict[str, Expectation] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from winready.proof.conformance import MINOR
 from winready.proof.expected.model import ids
 
 if TYPE_CHECKING:
@@ -62,12 +63,16 @@ class Variant:
     windows_builds: BuildList = "published"
     least_rights: bool = False
     """Judge it with the rights that ``winready rbac`` prints, and no others."""
+    namespace_prefix: str = ""
+    """Judge it in namespaces that were prepared, with rights there alone."""
     runs: int = 1
     """Runs at the same time."""
     most_windows_pods: int = 0
     """Windows pods that a run may start; 0: nobody counts."""
     whole: bool = False
     """Extensions take part as well, not the core alone."""
+    features: str = ""
+    """Features of the matrix that this difference makes it possible to show, by their ids."""
     long: str = ""
     """Long observations that this difference concerns, by their keys; the others are left out."""
     unjudged: str = ""
@@ -82,6 +87,11 @@ class Variant:
         """What an operator adds to ``winready run`` for such a cluster."""
         builds = ["--windows-builds", self.windows_builds] if self.windows_builds != "published" else []
         return [*self.waived, *(word for text in self.tolerate for word in ("--tolerate", text)), *builds]
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it has another version of Kubernetes than the one whose conformance tests were run."""
+        return str(self.plan.get("kubernetes", f"1.{MINOR}")) != f"1.{MINOR}"
 
     @property
     def at_stake(self) -> list[str]:

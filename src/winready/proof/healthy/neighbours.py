@@ -102,6 +102,16 @@ NEIGHBOURS = (
         long="S5 S6 C1 P7",
     ),
     Variant(
+        "neighbours.prepared-namespaces",
+        "An administrator prepared the namespaces, and the run has rights there alone.",
+        "kubernetes.io: Role Based Access Control Good Practices, least privilege",
+        least_rights=True,
+        namespace_prefix="prepared",
+        most_windows_pods=CORE_WINDOWS_PODS,
+        long="S5 C1",
+        unjudged="S6 H1 P7",
+    ),
+    Variant(
         "neighbours.full-nodes",
         "Two thirds of the processors and most of the memory of Windows nodes are promised to others.",
         "windows-facts 2.1: requests of 50m and 100Mi",

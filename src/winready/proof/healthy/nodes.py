@@ -75,6 +75,7 @@ NODES = (
         "kubernetes.io: Windows containers in Kubernetes, supported versions",
         {"windows_build": "2025"},
         windows_builds="current",
+        features="ws2025",
         long="S6",
     ),
     Variant(

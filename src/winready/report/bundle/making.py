@@ -16,6 +16,7 @@ from winready.report import junit, record
 from winready.report.bundle import signing
 from winready.report.bundle.archive import pack
 from winready.report.bundle.product import Product
+from winready.report.html import certificate as sheet
 from winready.report.html import page
 from winready.report.record import Record
 from winready.report.words import grouped
@@ -52,7 +53,8 @@ def make_bundle(
     folder: Path, run: Record, product: Product, not_shown: Sequence[str], key: Ed25519PrivateKey | None
 ) -> bytes:
     """The bundle of a run as an archive."""
-    files = contents(run, (folder / journal.NAME).read_bytes(), product, not_shown, standard_text())
+    signer = signing.fingerprint(key.public_key()) if key is not None else ""
+    files = contents(run, (folder / journal.NAME).read_bytes(), product, not_shown, standard_text(), signer)
     if key is not None:
         files[SIGNER] = signing.public_pem(key)
     files[SUMS] = digests(files)
@@ -62,10 +64,11 @@ def make_bundle(
 
 
 def contents(
-    run: Record, story: bytes, product: Product, not_shown: Sequence[str], specification: bytes
+    run: Record, story: bytes, product: Product, not_shown: Sequence[str], specification: bytes, signer: str = ""
 ) -> dict[str, bytes]:
     """All files but digests and signature; the same input always gives the same bytes."""
     claim = certificate(run, product, not_shown)
+    evidence = hashlib.sha256(story).hexdigest()
     return {
         CERTIFICATE: msgspec.json.format(msgspec.json.encode(claim), indent=2) + b"\n",
         PRODUCT: yaml.safe_dump(msgspec.to_builtins(product), sort_keys=False, allow_unicode=True).encode(),
@@ -74,6 +77,7 @@ def contents(
         journal.NAME: story,
         junit.NAME: junit.render(run, draft=not_shown).encode(),
         page.NAME: page.render(run, draft=not_shown).encode(),
+        sheet.NAME: sheet.render(run, product, not_shown, evidence=evidence, signer=signer).encode(),
         "README.txt": _readme(claim).encode(),
     }
 
@@ -125,8 +129,9 @@ def _readme(claim: Certificate) -> str:
     if claim.draft:
         lines += ["DRAFT, NOT A CERTIFICATE:", *(f"- {reason}" for reason in claim.not_shown), ""]
     lines += [
+        "certificate.html    what this bundle claims, for people: one page to print",
         "report.html         the run, for people",
-        "certificate.json    what this bundle claims",
+        "certificate.json    what this bundle claims, for machines",
         "product.yaml        who claims it of what",
         "run.json            the whole record: cluster, plan, outcomes, evidence",
         "journal.jsonl       every event of the run, as it happened",

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from winready.engine import events
 from winready.engine.facts import Facts, gather
 from winready.engine.outcomes import RequirementResult, RuleResult, unproven
@@ -13,6 +15,7 @@ from winready.engine.rules import JUDGES, judge_rules
 from winready.engine.rules.judge import LINUX_CONFORMANCE, WINDOWS_BUILDS
 from winready.engine.selection import SelectionError, select
 from winready.engine.verdict import EXIT_INTERRUPTED, Verdict, judge
+from winready.engine.workloads import WorkloadResult, answers, exit_with, judge_workload, key
 from winready.report.record import Record
 from winready.spec.builds import load_builds
 from winready.spec.conformance_tests import conformance_tests
@@ -70,8 +73,28 @@ def recompute(specification: Specification, happened: Sequence[events.AnyEvent])
         # Nor did runs from before the choice of nodes was written down say what they had not judged.
         coverage=facts.coverage if "nodes" in started.settings else "",
     )
+    if verdict.verdict is None and last.verdict.verdict == "Fail":
+        # Earlier versions called it a Fail.
+        verdict = msgspec.structs.replace(verdict, verdict="Fail")
     _nodes(facts, judged, verdict)
-    return Recomputed(verdict, again, cannot_tell)
+    return Recomputed(exit_with(verdict, _workloads(facts, judged, happened)), again, cannot_tell)
+
+
+def _workloads(
+    facts: Facts, results: Sequence[RequirementResult], happened: Sequence[events.AnyEvent]
+) -> list[WorkloadResult]:
+    """The answers for workloads, from what the journal tells of features and of their own pods."""
+    shown = answers(results, [event.result for event in happened if isinstance(event, events.FeatureFinished)])
+    nodes = [node.name for node in facts.nodes]
+    again = [
+        judge_workload(each, shown, nodes, [step for whose, step in facts.tried if whose == key(each)])
+        for each in facts.workloads
+    ]
+    told = {key(event.result): event.result for event in happened if isinstance(event, events.WorkloadJudged)}
+    for each in again:
+        if (said := told.get(key(each))) is None or said.outcome != each.outcome:
+            raise JournalError(f"by the outcomes in the journal {each.title} is {each.outcome}, and it says otherwise")
+    return again
 
 
 def _nodes(facts: Facts, results: Sequence[RequirementResult], verdict: Verdict) -> None:
@@ -81,7 +104,7 @@ def _nodes(facts: Facts, results: Sequence[RequirementResult], verdict: Verdict)
         raise JournalError(f"node {strange[0]} is said to be judged, and is no Windows node that could be used")
     if verdict.verdict != "Pass" or verdict.scope != "complete" or any(each.verifier == "upstream" for each in results):
         return
-    shown = {pod.node for each in results for pod in each.evidence.pods if pod.os == "windows" and pod.build}
+    shown = {node for each in results for node in each.evidence.windows_nodes}
     if silent := [name for name in facts.judged_nodes if name not in shown]:
         raise JournalError(f"node {silent[0]} is said to be judged, and no Windows container there gave evidence")
 
@@ -160,9 +183,11 @@ def _unknown_tests(facts: Facts) -> str:
 def refusals(run: Record, specification: Specification) -> list[str]:
     """Why no certificate can rest on this run; empty when one can."""
     reasons = []
-    if run.verdict != "Pass":
+    if run.verdict is None:
+        reasons.append("it was interrupted and has no verdict ('winready run --resume' does the rest)")
+    elif run.verdict != "Pass":
         reasons.append(f"the verdict is {run.verdict_text}")
-    if run.scope != "complete":
+    if run.scope != "complete" and run.verdict is not None:
         reasons.append(f"the run is partial: {run.verdict_text}")
     if run.simulated:
         reasons.append("it ran on the sandbox, a simulated cluster")

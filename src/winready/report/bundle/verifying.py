@@ -14,6 +14,7 @@ from winready.report.bundle import making, signing
 from winready.report.bundle.archive import BundleError, unpack
 from winready.report.bundle.making import Certificate
 from winready.report.bundle.recomputing import JournalError, recompute, refusals
+from winready.report.html import certificate as sheet
 from winready.report.record import Record
 from winready.spec.loader import SpecificationError, load_standard, parse
 from winready.spec.model import Specification
@@ -22,6 +23,8 @@ BASIC = {
     making.CERTIFICATE, making.PRODUCT, making.SPECIFICATION, record.NAME, journal.NAME, "junit.xml", "report.html",
     "README.txt", making.SUMS,
 }  # fmt: skip
+LATER = {sheet.NAME}
+"""What bundles of earlier versions do not have."""
 SIGNED = {making.SIGNER, making.SIGNATURE}
 
 
@@ -83,8 +86,8 @@ def read_run(data: bytes) -> Record:
 
 def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | None) -> None:
     names = set(files)
-    if names != BASIC and names != BASIC | SIGNED:
-        odd = ", ".join(sorted(names ^ BASIC))
+    if names - LATER not in (BASIC, BASIC | SIGNED):
+        odd = ", ".join(sorted((names - LATER) ^ BASIC))
         raise BundleError(f"some files are missing or do not belong into a bundle: {odd}")
     listed = {name: content for name, content in files.items() if name not in (making.SUMS, making.SIGNATURE)}
     if making.digests(listed) != files[making.SUMS]:
@@ -118,7 +121,8 @@ def _recompute(specification: Specification, story: list[events.AnyEvent], run: 
     if str(verdict) != run.verdict_text or verdict.exit_code != run.exit_code:
         raise JournalError(f"by the rules the verdict is {verdict}, the journal says {run.verdict_text}")
     count = len(run.requirements)
-    checked.holds.append(f"by the rules, the {count} outcomes in the journal give the verdict {verdict}")
+    gives = f"give the verdict {verdict}" if verdict.verdict else "are no verdict: it was interrupted"
+    checked.holds.append(f"by the rules, the {count} outcomes in the journal {gives}")
     checked.cannot_tell += recomputed.cannot_tell
     if recomputed.rules:
         checked.holds.append(f"by the facts in the journal, {recomputed.rules} rules have the outcomes that it tells")
@@ -140,9 +144,13 @@ def _claims(
         raise BundleError(f"it is no draft, but no certificate can rest on this run: {'; '.join(reasons)}")
     if reasons != claim.not_shown:
         raise BundleError("what the draft says that it is not does not follow from the run")
-    made = making.contents(run, files[journal.NAME], claim.product, claim.not_shown, files[making.SPECIFICATION])
-    pages = {"report.html", "junit.xml", "README.txt"}
+    signer = signing.fingerprint(_signer(files)) if making.SIGNER in files else ""
+    told = files[making.SPECIFICATION]
+    made = making.contents(run, files[journal.NAME], claim.product, claim.not_shown, told, signer)
+    pages = {"report.html", "junit.xml", "README.txt", *LATER}
     for name in sorted(made):
+        if name in LATER and name not in files:
+            continue
         if made[name] == files[name] or (name == record.NAME and _older(made[name], files[name]) == files[name]):
             continue
         if name in pages and not ours:
@@ -173,10 +181,7 @@ def _signature(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey 
             raise BundleError("it is not signed, and --key asks for a signature")
         checked.cannot_tell.append("who made it: it is not signed")
         return
-    try:
-        signer = signing.public_key(files[making.SIGNER], making.SIGNER)
-    except signing.KeyProblem as error:
-        raise BundleError(str(error)) from None
+    signer = _signer(files)
     if not signing.signed_by(signer, files[making.SUMS], files[making.SIGNATURE]):
         raise BundleError("the signature does not fit the digest list")
     name = signing.fingerprint(signer)
@@ -187,6 +192,13 @@ def _signature(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey 
         raise BundleError(f"it is signed by the key {name}, not by the one given")
     else:
         checked.holds.append("it is signed by the key that you gave")
+
+
+def _signer(files: dict[str, bytes]) -> Ed25519PublicKey:
+    try:
+        return signing.public_key(files[making.SIGNER], making.SIGNER)
+    except signing.KeyProblem as error:
+        raise BundleError(str(error)) from None
 
 
 def _specification(data: bytes) -> Specification:

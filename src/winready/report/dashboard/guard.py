@@ -34,7 +34,14 @@ def make_guard(token: str | None) -> Middleware:
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = _refused(request, token) or _let_in(request, token) or await handler(request)
+        try:
+            response = _refused(request, token) or _let_in(request, token) or await handler(request)
+        except web.HTTPException as answer:
+            secure(answer)
+            raise
+        except Exception:
+            request.app.logger.exception("%s could not be answered", request.path)
+            response = web.Response(status=500, text="This page cannot be shown; the log tells why.\n")
         if not response.prepared:
             secure(response)
         return response

@@ -1,56 +1,23 @@
-"""A run in progress, from its journal: whoever looks gets everything so far, then each event as it is written."""
+"""What a page shows of a run in progress: everything so far, then each event as it is written."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 from winready.cluster.inventory import is_simulated
-from winready.engine import events, journal
-
-POLL_SECONDS = 0.2
-MOST = 1 << 20
-"""Bytes read at a time: a journal of any size is followed in bounded memory."""
+from winready.engine import events
+from winready.report.tailing import tail
+from winready.report.words import workload_reason
 
 
 async def follow(
     folder: Path, offset: int = 0, watched: Callable[[], bool] = lambda: True
 ) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-    """Events from a byte offset on, each with the offset after it, until the run has its verdict or nobody watches.
-
-    A half-written line waits for its other half; a line that cannot be read is passed over. When nobody writes any
-    more and there is no verdict, the last event says that the run was cut off.
-    """
-    path = folder / journal.NAME
-    rest = b""
-    abandoned = False
-    while watched():
-        try:
-            with path.open("rb") as file:
-                file.seek(offset + len(rest))
-                data = file.read(MOST)
-        except OSError:
-            return
-        if not data:
-            if abandoned:
-                yield offset, {"event": "cut-off"}
-                return
-            # Looked at before the pause, believed after it: the last lines may still have been on their way.
-            abandoned = not journal.in_progress(folder)
-            await asyncio.sleep(POLL_SECONDS)
-            continue
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            offset += len(line) + 1
-            try:
-                event = journal.decode(line)
-            except journal.NOT_JSON:
-                continue
-            yield offset, told(event)
-            if isinstance(event, events.RunFinished):
-                return
+    """What a page shows of each event from a byte offset on; the last says when the run was cut off."""
+    async for position, event in tail(folder, offset, watched):
+        yield position, told(event) if event is not None else {"event": "cut-off"}
 
 
 def told(event: events.AnyEvent) -> dict[str, Any]:
@@ -85,6 +52,21 @@ def told(event: events.AnyEvent) -> dict[str, Any]:
             return {"event": "upstream", "text": event.text, "state": event.state, "at": event.at_s}
         case events.PodsSeen():
             return {"event": "seen", "at": event.at_s}
+        case events.WorkloadsRead():
+            return {"event": "workloads", "names": [each.title for each in event.workloads], "at": event.at_s}
+        case events.WorkloadTried():
+            step = event.step
+            return {"event": "tried", "name": event.name, "node": step.node, "reached": step.reached, "at": event.at_s}
+        case events.WorkloadJudged():
+            judged = event.result
+            return {
+                "event": "workload",
+                "name": judged.title,
+                "ready": judged.ready,
+                "outcome": judged.outcome,
+                "reason": "" if judged.ready else workload_reason(judged),
+                "at": event.at_s,
+            }
         case events.Crashed():
             return {"event": "crashed", "error": event.error, "at": event.at_s}
         case events.CheckFinished():
@@ -100,6 +82,10 @@ def told(event: events.AnyEvent) -> dict[str, Any]:
                 "seconds": result.duration_s,
                 "at": event.at_s,
             }
+        case events.FeatureFinished():
+            feature = event.result
+            told_of = {"id": feature.id, "outcome": feature.outcome, "reason": feature.reason, "way": feature.way}
+            return {"event": "feature", **told_of, "odd": bool(feature.contradiction), "at": event.at_s}
         case events.RuleJudged():
             rule = event.result
             return {"event": "rule", "id": rule.id, "outcome": rule.outcome, "reason": rule.reason, "at": event.at_s}

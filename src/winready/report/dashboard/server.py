@@ -20,8 +20,10 @@ from winready.report.comparing import compare
 from winready.report.dashboard.grid import make_grid
 from winready.report.dashboard.guard import make_guard, secure
 from winready.report.dashboard.live import follow
+from winready.report.folders import inside
 from winready.report.history import History, stamps, unfinished
 from winready.report.html import page
+from winready.report.words import MARKS
 
 STATIC = {
     "base.css": "text/css",
@@ -41,6 +43,7 @@ class Dashboard:
         self._templates = jinja2.Environment(
             loader=jinja2.ChoiceLoader(loaders), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
         )
+        self._templates.globals |= {"MARKS": MARKS}
         self._making = threading.Lock()
         self._made: tuple[dict[str, str], dict[str, Any]] | None = None
 
@@ -125,7 +128,8 @@ class Dashboard:
         return _own_policy(await asyncio.to_thread(self._comparison, *folders))
 
     def _comparison(self, a: Path, b: Path) -> str:
-        return comparison_forms.as_html(compare(self._record(a)[0], self._record(b)[0], (a.name, b.name)), home="/")
+        found = compare(self._record(a)[0], self._record(b)[0])
+        return comparison_forms.as_html(found, home="/", runs=(a.name, b.name))
 
     async def static(self, request: web.Request) -> web.Response:
         """Styles and scripts, from the package and nowhere else."""
@@ -144,7 +148,7 @@ class Dashboard:
         """A run's folder by its name; names of anything else lead nowhere."""
         if name and not name.startswith(".") and not set(name) & set("/\\\x00"):
             folder = self.base / name
-            if any((folder / part).is_file() for part in (record.NAME, journal.NAME)):
+            if any((folder / part).is_file() for part in (record.NAME, journal.NAME)) and inside(self.base, folder):
                 return folder
         raise self._missing("There is no such run.")
 

@@ -16,8 +16,13 @@ import jinja2
 from markupsafe import Markup
 
 from winready.engine.outcomes import RequirementResult
-from winready.report import words
+from winready.engine.workloads import Step
+from winready.report import folding, meaning, words
+from winready.report.causes import by_cause, by_next_step
+from winready.report.html import answers
+from winready.report.html.features import WAYS, make_features
 from winready.report.html.matrix import make_matrix
+from winready.report.html.nodes import make_nodes
 from winready.report.html.timeline import make_timeline
 from winready.report.record import Record
 from winready.spec.loader import load_standard
@@ -33,6 +38,8 @@ VERIFIERS = {
 
 def render(record: Record, *, draft: Sequence[str] = (), home: str = "", note: str = "") -> str:
     """The page of a run. ``draft``: what it must say on every page that it is not. ``home``: where it is a part of."""
+    nodes = {node.name for node in record.cluster.nodes} if record.cluster else set()
+    causes = by_cause(record.requirements, record.rules, air_gapped=record.settings.get("air_gapped") is True)
     style, script = asset("base.css") + asset("report.css"), asset("report.js")
     return (
         environment()
@@ -44,16 +51,26 @@ def render(record: Record, *, draft: Sequence[str] = (), home: str = "", note: s
             policy=f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; "
             "base-uri 'none'; form-action 'none'",
             counts=[(name, count) for name in ORDER if (count := _counts(record)[name])],
-            problems=words.by_reason(record.requirements),
+            headline=meaning.headline(record),
+            judged=meaning.has_verdict(record),
+            causes=by_next_step(causes),
+            deciding=by_next_step([cause for cause in causes if cause.decides]),
             suspect=words.suspect(record),
+            sums=meaning.sums(record),
+            rules_sum=_rules(record),
+            meaning=meaning.explain(record),
             not_judged=words.grouped(record.not_judged),
             linux_not_judged=words.grouped(record.linux_not_judged),
             categories=_categories(record.requirements),
-            core=_core(record),
-            windows=_windows(record),
+            core=meaning.core(record),
+            windows=meaning.builds(record),
             statements=_statements(),
+            nodes=nodes,
+            node_rows=make_nodes(record),
+            evidence=answers.shown({item.id: item.evidence for item in record.requirements}, nodes),
             timeline=make_timeline(record),
             matrix=make_matrix(record),
+            features=make_features(record.features, nodes),
             draft=draft,
             home=home,
             note=note,
@@ -72,7 +89,8 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     env.filters |= {"duration": words.duration, "command": _command, "shown": _shown, "clock": _clock}
-    env.globals |= {"MARKS": words.MARKS, "VERIFIERS": VERIFIERS}
+    env.filters |= {"short": folding.short, "ranges": folding.ranges, "folded": folding.folded, "alike": _alike}
+    env.globals |= {"MARKS": words.MARKS, "ORDER": ORDER, "VERIFIERS": VERIFIERS, "WAYS": WAYS}
     return env
 
 
@@ -92,37 +110,33 @@ def _counts(record: Record) -> Counter[str]:
     return Counter(item.outcome for item in record.requirements)
 
 
-def _core(record: Record) -> str:
-    """How many core requirements passed, and of how many; another text of the standard may have another number."""
-    selected = [item for item in record.requirements if item.level == "core"]
-    standard = load_standard()
-    known = [item for item in standard.requirements if standard.level(item) == "core"]
-    passed = sum(item.outcome == "passed" for item in selected)
-    if record.spec.get("digest") != standard.digest:
-        return f"{passed} of {len(selected)} selected"
-    return f"{passed} of {len(known)}"
+def _rules(record: Record) -> meaning.Sum:
+    """The rules that the verdict looks at; what was waived does not keep it from passing."""
+    judged = [rule for rule in record.rules if rule.gates == "run"]
+    counts: Counter[str] = Counter("not-applicable" if rule.waived_by else rule.outcome for rule in judged)
+    return meaning.Sum("rules", "", counts, len(judged), len(judged))
 
 
-def _windows(record: Record) -> list[str]:
-    """The Windows builds of the cluster, with how many nodes have each."""
-    found = Counter(node.build for node in record.cluster.nodes if node.windows) if record.cluster else Counter()
-    return [
-        f"{build or 'of unknown build'} on {words.count(number, 'node')}" for build, number in sorted(found.items())
-    ]
-
-
-def _categories(results: Sequence[RequirementResult]) -> list[tuple[str, str, list[RequirementResult]]]:
-    titles = {item.name: item.title for item in load_standard().document.categories}
+def _categories(results: Sequence[RequirementResult]) -> dict[str, list[RequirementResult]]:
     grouped: dict[str, list[RequirementResult]] = {}
     for item in results:
         grouped.setdefault(item.category, []).append(item)
-    return [(name, titles.get(name, ""), items) for name, items in grouped.items()]
+    return grouped
 
 
 def _statements() -> dict[str, str]:
     standard = load_standard()
     requirements = {item.id: item.statement for item in standard.requirements}
     return requirements | {rule.id: rule.statement for rule in standard.rules}
+
+
+def _alike(steps: Sequence[Step]) -> list[tuple[Step, str]]:
+    """How far a workload's pods came, what is the same on several nodes once, with the nodes; the worst first."""
+    groups: dict[tuple[str, ...], list[Step]] = {}
+    for step in steps:
+        groups.setdefault((step.outcome, step.reached, step.reason, *step.differs), []).append(step)
+    found = [(same[0], folding.ranges(step.node for step in same)) for same in groups.values()]
+    return sorted(found, key=lambda pair: pair[0].outcome == "passed")
 
 
 def _command(words_of_it: Sequence[str]) -> str:

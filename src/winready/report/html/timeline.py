@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from winready.report.record import Record
 
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
+FINEST = 250
+"""Parts of the axis that an eye can tell apart; questions that lie closer are drawn as one."""
 
 
 @dataclass
@@ -68,7 +70,8 @@ def make_timeline(record: Record) -> Timeline:
         needed = planned[result.id].fixtures if result.id in planned else []
         ready = max((fixtures[name].end for name in needed if name in fixtures), default=bar.start)
         bar.waited = min(max(ready - bar.start, 0.0), bar.seconds)
-        bar.busy = _merged((probe.at_s, probe.at_s + probe.seconds) for probe in result.evidence.probes)
+        asked = ((probe.at_s, probe.at_s + probe.seconds) for probe in result.evidence.probes)
+        bar.busy = _merged(asked, record.duration_s / FINEST)
         checks.append(bar)
     bars = [*sorted(fixtures.values(), key=lambda bar: bar.end), *sorted(checks, key=lambda bar: bar.end)]
     if record.cleanup_s:
@@ -118,5 +121,5 @@ def _merged(spans: Iterable[tuple[float, float]], gap: float = 0.0) -> list[tupl
 
 
 def _ticks(total: float) -> list[float]:
-    step = next((tick for tick in TICKS if total / tick <= 6), TICKS[-1])
-    return [round(number * step, 3) for number in range(1, int(total / step) + 1)]
+    step = next((tick for tick in TICKS if total / tick <= 6), total / 6)
+    return [round(number * step, 3) for number in range(1, min(int(total / step), 6) + 1)]

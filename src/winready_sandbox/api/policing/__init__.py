@@ -6,21 +6,27 @@ the object there that says so.
 
 from __future__ import annotations
 
+from winready_sandbox.api.admission import RuntimeClasses
+from winready_sandbox.api.pod_fields import PodFields
 from winready_sandbox.api.policing.hooks import Reviewers
 from winready_sandbox.api.policing.limits import LimitRanges
 from winready_sandbox.api.policing.quotas import Quotas
-from winready_sandbox.api.policing.security import PodSecurity
+from winready_sandbox.api.policing.security import Configuration, PodSecurity
 from winready_sandbox.api.registry import Registry
+from winready_sandbox.api.telling import Telling
 
 
 def install(registry: Registry, pod_security: str = "privileged") -> Reviewers:
     """Let a cluster refuse as a real one does; ``pod_security`` is the level of namespaces that state none."""
     limits, quotas = LimitRanges(registry), Quotas(registry)
     reviewers = Reviewers(registry)
-    registry.admission += [limits.complete, reviewers.mutate]
+    fields = PodFields(registry.resources.minor)
+    registry.admission += [limits.complete, reviewers.mutate, fields.admit]
     registry.validating += [
+        Telling(registry.resources.minor).tell,
         limits.validate,
-        PodSecurity(registry, pod_security).validate,
+        PodSecurity(registry, Configuration.at(pod_security)).validate,
+        RuntimeClasses(registry).validate,
         reviewers.validate,
         quotas.validate,
     ]

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+from winready_sandbox.pattern_search import PatternError, TooMuch, find
+
 Part = TypeVar("Part")
 Value = Any
 Names = Mapping[str, Value]
@@ -31,6 +33,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "?"
 _BINARY = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
 """Signs by how strongly they bind, the weakest first."""
 _DEEPEST = 50
+MOST_STEPS = 200_000
+"""Steps of one search for a pattern, about what the real limit of costs allows."""
 _MACROS = ("all", "exists", "exists_one", "filter", "map")
 
 
@@ -345,6 +349,15 @@ def _text(method: Callable[..., Value]) -> Callable[..., Value]:
     return run
 
 
+def _matches(owner: str, form: str) -> bool:
+    try:
+        return find(form, owner, steps=MOST_STEPS) is not None
+    except PatternError as error:
+        raise CelError(f"error parsing regexp: {error}: `{form}`") from None
+    except TooMuch:
+        raise CelError("operation cancelled: actual cost limit exceeded") from None
+
+
 def _unescaped(text: str) -> str:
     def one(match: re.Match[str]) -> str:
         if match[1] not in _ESCAPES:
@@ -373,7 +386,7 @@ _METHODS: dict[str, Callable[..., Value]] = {
     "contains": _text(lambda owner, other: other in owner),
     "startsWith": _text(str.startswith),
     "endsWith": _text(str.endswith),
-    "matches": _text(lambda owner, form: re.search(form, owner) is not None),
+    "matches": _text(_matches),
     "lowerAscii": _text(lambda owner: re.sub("[A-Z]", lambda match: match[0].lower(), owner)),
     "upperAscii": _text(lambda owner: re.sub("[a-z]", lambda match: match[0].upper(), owner)),
     "replace": _text(str.replace),

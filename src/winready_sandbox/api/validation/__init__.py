@@ -10,7 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from winready_sandbox.api.errors import FieldError
-from winready_sandbox.api.validation import networking, others, pods, workloads
+from winready_sandbox.api.validation import (
+    claims,
+    jobs,
+    networking,
+    others,
+    persistent_volumes,
+    pods,
+    scaling,
+    workloads,
+)
 from winready_sandbox.api.validation.formats import Errors
 from winready_sandbox.api.validation.metadata import metadata
 from winready_sandbox.versions import DEFAULT_MINOR
@@ -27,15 +36,17 @@ _RULES: dict[tuple[str, str], Callable[[Object, Object | None, int], Errors]] = 
     ("", "ConfigMap"): others.config_map,
     ("", "Secret"): others.secret,
     ("", "Node"): others.node,
+    ("", "LimitRange"): scaling.limit_range,
     ("", "ResourceQuota"): others.quota,
-    ("", "PersistentVolumeClaim"): others.claim,
-    ("", "PersistentVolume"): others.volume,
+    ("", "PersistentVolumeClaim"): claims.claim,
+    ("", "PersistentVolume"): persistent_volumes.volume,
     ("apps", "Deployment"): workloads.deployment,
     ("apps", "ReplicaSet"): workloads.replica_set,
     ("apps", "DaemonSet"): workloads.daemon_set,
     ("apps", "StatefulSet"): workloads.stateful_set,
-    ("batch", "Job"): workloads.job,
-    ("batch", "CronJob"): workloads.cron_job,
+    ("autoscaling", "HorizontalPodAutoscaler"): scaling.autoscaler,
+    ("batch", "Job"): jobs.job,
+    ("batch", "CronJob"): jobs.cron_job,
     ("discovery.k8s.io", "EndpointSlice"): networking.endpoint_slice,
     ("networking.k8s.io", "NetworkPolicy"): networking.network_policy,
     ("coordination.k8s.io", "Lease"): others.lease,

@@ -1,25 +1,36 @@
-"""Containers of pods: names, images, ports, environment, resources, probes."""
+"""Containers of pods: names, images, ports, environment, restarts."""
 
 from __future__ import annotations
 
-from winready_sandbox.api.errors import duplicate, forbidden_field, invalid, not_found_value, not_supported, required
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from winready_sandbox.api.errors import (
+    duplicate,
+    forbidden_field,
+    invalid,
+    not_found_value,
+    not_supported,
+    required,
+    too_many,
+)
+from winready_sandbox.api.gates import on
 from winready_sandbox.api.validation.formats import (
-    NEGATIVE,
     Errors,
     at,
     config_key,
     dns_label,
+    dns_subdomain,
     env_name,
-    nonnegative,
-    port,
     port_name,
     port_number,
-    qualified_name,
 )
+from winready_sandbox.api.validation.handlers import PROBES, hooks
+from winready_sandbox.api.validation.mounts import devices, mounts
+from winready_sandbox.api.validation.projections import field_reference, no_backsteps, resource_reference
 from winready_sandbox.api.validation.reading import Object, children, items, section
-from winready_sandbox.api.validation.volumes import mounts
-from winready_sandbox.api.validation.windows import windows_options
-from winready_sandbox.quantity import REFUSAL, canonical, parse
+from winready_sandbox.api.validation.resources import requirements
+from winready_sandbox.api.validation.security import container_security
 
 PROTOCOLS = ["SCTP", "TCP", "UDP"]
 _FIELD_PATHS = ["metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"]
@@ -32,37 +43,65 @@ _OTHER_FIELD_PATHS = (
     "status.phase",
 )
 _VALUE_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_STANDARD = {"cpu", "memory", "ephemeral-storage"}
-_EPHEMERAL_REFUSES = ("ports", "resources", "lifecycle", *_PROBES)
-_MAX_ID = 2**31 - 1
+_RESTARTS = ["Always", "Never", "OnFailure"]
+_EPHEMERAL_REFUSES = ("lifecycle", *PROBES, "ports", "resizePolicy", "resources", "restartPolicy", "restartPolicyRules")
 
 
-def containers(spec: Object, path: str, minor: int) -> Errors:
+@dataclass(frozen=True)
+class Surroundings:
+    """What the containers of one pod share."""
+
+    spec: Object
+    volumes: Mapping[str, Object]
+    path: str
+    minor: int
+
+    @property
+    def claims(self) -> list[str]:
+        """Names of the pod's claims of devices."""
+        return [str(claim.get("name")) for claim in children(self.spec, "resourceClaims") if claim.get("name")]
+
+    @property
+    def restart(self) -> object:
+        """The restart policy of the pod."""
+        return self.spec.get("restartPolicy", "Always")
+
+    @property
+    def grace(self) -> object:
+        """How long the pod may take to end."""
+        return self.spec.get("terminationGracePeriodSeconds", 30)
+
+    @property
+    def host_users(self) -> bool:
+        """Whether users in the pod are those of the host; servers that drop the field think so."""
+        return self.spec.get("hostUsers") is not False
+
+
+def containers(spec: Object, volumes: Mapping[str, Object], path: str, minor: int) -> Errors:
     """All containers of a pod."""
-    known = {str(volume.get("name") or "") for volume in children(spec, "volumes")}
+    around = Surroundings(spec, volumes, path, minor)
     regular, initial = children(spec, "containers"), children(spec, "initContainers")
     if not regular:
         yield required(f"{path}.containers")
     names: set[str] = set()
     for i, container in enumerate(regular):
         here = f"{path}.containers[{i}]"
-        yield from _common(container, known, here, minor)
+        yield from _common(container, around, here)
         yield from _unique(container, names, here)
-        yield from _hooks(container, here, minor)
-        policy = container.get("restartPolicy")
-        if policy is not None and minor < 35:
+        yield from hooks(container, around.grace, here, minor)
+        if on("ContainerRestartRules", minor):
+            yield from _restarts(container, here, minor)
+        elif container.get("restartPolicy") is not None:
             yield forbidden_field(f"{here}.restartPolicy", "may not be set for non-init containers")
-        elif policy not in (None, "Always", "Never", "OnFailure"):
-            yield not_supported(f"{here}.restartPolicy", policy, ["Always", "Never", "OnFailure"])
     yield from _host_ports(regular, f"{path}.containers")
     for i, container in enumerate(initial):
         here = f"{path}.initContainers[{i}]"
-        yield from _common(container, known, here, minor)
+        yield from _common(container, around, here)
+        yield from _init_restarts(container, here, minor)
         yield from _unique(container, names, here)
-        yield from _init_hooks(container, here, minor)
-    yield from _ephemeral(spec, known, names, path, minor)
+        yield from _host_ports([container], f"{path}.initContainers")
+        yield from _init_hooks(container, around, here)
+    yield from _ephemeral(around, names)
 
 
 def _unique(container: Object, names: set[str], here: str) -> Errors:
@@ -72,7 +111,7 @@ def _unique(container: Object, names: set[str], here: str) -> Errors:
     names.add(name)
 
 
-def _common(container: Object, known: set[str], here: str, minor: int) -> Errors:
+def _common(container: Object, around: Surroundings, here: str) -> Errors:
     name = str(container.get("name") or "")
     if not name:
         yield required(f"{here}.name")
@@ -84,13 +123,77 @@ def _common(container: Object, known: set[str], here: str, minor: int) -> Errors
     if policy not in ("File", "FallbackToLogsOnError"):
         yield not_supported(f"{here}.terminationMessagePolicy", policy, ["File", "FallbackToLogsOnError"])
     yield from _ports(container, here)
-    yield from _environment(container, here, minor)
-    yield from mounts(container, known, here)
+    yield from _environment(container, here, around.minor)
+    yield from mounts(container, around.volumes, here)
+    yield from devices(container, around.volumes, here)
     pull = container.get("imagePullPolicy", "Always")
     if pull not in ("Always", "IfNotPresent", "Never"):
         yield not_supported(f"{here}.imagePullPolicy", pull, ["Always", "IfNotPresent", "Never"])
-    yield from resources(section(container, "resources"), f"{here}.resources")
-    yield from _security(section(container, "securityContext"), f"{here}.securityContext")
+    yield from requirements(section(container, "resources"), f"{here}.resources", around.claims)
+    yield from _resize_policy(container, around.restart, f"{here}.resizePolicy")
+    yield from container_security(section(container, "securityContext"), f"{here}.securityContext", around.host_users)
+
+
+def _resize_policy(container: Object, restart: object, path: str) -> Errors:
+    seen: set[str] = set()
+    for i, policy in enumerate(children(container, "resizePolicy")):
+        # Except for what is there twice, the API server names the list here, not the item.
+        name, how = str(policy.get("resourceName") or ""), policy.get("restartPolicy")
+        if name in seen:
+            yield duplicate(f"{path}[{i}]", name)
+        seen.add(name)
+        if not name:
+            yield required(path)
+        elif name not in ("cpu", "memory"):
+            yield not_supported(path, name, ["cpu", "memory"])
+        if not how:
+            yield required(path)
+        elif how not in ("NotRequired", "RestartContainer"):
+            yield not_supported(path, how, ["NotRequired", "RestartContainer"])
+        if restart == "Never" and how != "NotRequired":
+            yield invalid(path, how or "", "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
+
+
+def _restarts(container: Object, here: str, minor: int) -> Errors:
+    policy, rules = container.get("restartPolicy"), children(container, "restartPolicyRules")
+    if policy is None and rules:
+        yield required(f"{here}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    elif policy is not None and policy not in _RESTARTS:
+        yield not_supported(f"{here}.restartPolicy", policy, _RESTARTS)
+    if len(rules) > 20:
+        yield too_many(f"{here}.restartPolicyRules", len(rules), 20)
+    actions = ["Restart"]
+    actions += ["RestartAllContainers"] if on("RestartAllContainersOnContainerExits", minor) else []
+    for i, rule in enumerate(rules):
+        field = f"{here}.restartPolicyRules[{i}]"
+        if rule.get("action") not in actions:
+            yield not_supported(f"{field}.action", rule.get("action") or "", actions)
+        codes = rule.get("exitCodes")
+        if not isinstance(codes, dict):
+            yield required(f"{field}.exitCodes", "must be specified")
+            continue
+        if codes.get("operator") not in ("In", "NotIn"):
+            yield not_supported(f"{field}.exitCodes.operator", codes.get("operator") or "", ["In", "NotIn"])
+        if len(items(codes, "values")) > 255:
+            yield too_many(f"{field}.exitCodes.values", len(codes["values"]), 255)
+
+
+def _init_restarts(container: Object, here: str, minor: int) -> Errors:
+    policy = container.get("restartPolicy")
+    if not on("SidecarContainers", minor):
+        return
+    if not on("ContainerRestartRules", minor):
+        if policy not in (None, "Always"):
+            yield not_supported(f"{here}.restartPolicy", policy, ["Always"])
+    elif policy == "Always" and not on("RestartAllContainersOnContainerExits", minor):
+        if container.get("restartPolicyRules"):
+            detail = "restartPolicyRules are not allowed for init containers with restart policy Always"
+            yield forbidden_field(f"{here}.restartPolicyRules", detail)
+    elif policy is None:
+        if container.get("restartPolicyRules"):
+            yield required(f"{here}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    else:
+        yield from _restarts(container, here, minor)
 
 
 def _ports(container: Object, here: str) -> Errors:
@@ -114,9 +217,9 @@ def _ports(container: Object, here: str) -> Errors:
             yield not_supported(f"{path}.protocol", item.get("protocol"), PROTOCOLS)
 
 
-def _host_ports(items: list[Object], path: str) -> Errors:
+def _host_ports(some: list[Object], path: str) -> Errors:
     taken: set[str] = set()
-    for i, container in enumerate(items):
+    for i, container in enumerate(some):
         for j, item in enumerate(children(container, "ports")):
             if not item.get("hostPort"):
                 continue
@@ -155,18 +258,16 @@ def _value_source(variable: Object, path: str, minor: int) -> Errors:
     for kind in given:
         reference = source[kind]
         if kind == "fieldRef":
-            yield from _field_reference(reference, f"{path}.fieldRef")
-        elif kind in ("configMapKeyRef", "secretKeyRef"):
-            for name in ("name", "key"):
-                if not reference.get(name):
-                    yield required(f"{path}.{kind}.{name}")
-            if reference.get("key"):
-                yield from at(f"{path}.{kind}.key", reference["key"], config_key(str(reference["key"])))
-        elif kind == "resourceFieldRef" and not reference.get("resource"):
-            yield required(f"{path}.resourceFieldRef.resource")
+            yield from field_reference(reference, f"{path}.fieldRef", _FIELD_PATHS, _OTHER_FIELD_PATHS)
+        elif kind == "resourceFieldRef":
+            yield from resource_reference(reference, f"{path}.resourceFieldRef")
+        elif kind == "fileKeyRef":
+            yield from _file_key(reference, f"{path}.fileKeyRef", minor)
+        else:
+            yield from _key(reference, f"{path}.{kind}")
     if not given:
         known = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`"
-        known += ", `secretKeyRef` or `fileKeyRef`" if minor >= 35 else " or `secretKeyRef`"
+        known += ", `secretKeyRef` or `fileKeyRef`" if on("EnvFiles", minor) else " or `secretKeyRef`"
         yield invalid(path, "", f"must specify one of: {known}")
     elif variable.get("value"):
         yield invalid(path, "", "may not be specified when `value` is not empty")
@@ -174,188 +275,92 @@ def _value_source(variable: Object, path: str, minor: int) -> Errors:
         yield invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _field_reference(reference: Object, path: str) -> Errors:
-    wanted = str(reference.get("fieldPath") or "")
-    if not wanted:
-        yield required(f"{path}.fieldPath")
-    elif not wanted.startswith(("metadata.labels['", "metadata.annotations['")) and wanted not in _FIELD_PATHS:
-        if wanted in _OTHER_FIELD_PATHS:
-            yield not_supported(f"{path}.fieldPath", wanted, _FIELD_PATHS)
+def _key(reference: Object, path: str) -> Errors:
+    name, key = str(reference.get("name") or ""), str(reference.get("key") or "")
+    yield from at(f"{path}.name", name, dns_subdomain(name))
+    if not key:
+        yield required(f"{path}.key")
+    else:
+        yield from at(f"{path}.key", key, config_key(key))
+
+
+def _file_key(reference: Object, path: str, minor: int) -> Errors:
+    for field in ("key", "volumeName", "path"):
+        value = str(reference.get(field) or "")
+        if not value:
+            yield required(f"{path}.{field}")
+        elif field == "key":
+            yield from at(f"{path}.key", value, env_name(value, minor))
+        elif field == "volumeName":
+            yield from at(f"{path}.volumeName", value, dns_label(value))
         else:
-            yield invalid(
-                f"{path}.fieldPath", wanted, "error converting fieldPath: field label not supported: " + wanted
-            )
+            yield from no_backsteps(value, f"{path}.path")
 
 
-def resources(value: Object, path: str) -> Errors:
-    """Requests and limits: known names, quantities, requests within limits."""
-    limits = section(value, "limits")
-    for kind in ("limits", "requests"):
-        for name, quantity in section(value, kind).items():
-            here = f"{path}.{kind}[{name}]"
-            yield from _resource_name(str(name), here)
-            yield from quantity_value(str(name), quantity, here)
-    for name, quantity in section(value, "requests").items():
-        overcommit = _overcommit(str(name))
-        if name not in limits:
-            if not overcommit:
-                yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-            continue
-        try:
-            request, limit = parse(quantity), parse(limits[name])
-        except ValueError:
-            continue
-        if request != limit and not overcommit:
-            yield invalid(f"{path}.requests", str(quantity), f"must be equal to {name} limit of {limits[name]}")
-        elif request > limit:
-            detail = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield invalid(f"{path}.requests", str(quantity), detail)
-    names = {*limits, *section(value, "requests")}
-    if any(str(name).startswith("hugepages-") for name in names) and not names & {"cpu", "memory"}:
-        yield forbidden_field(path, "HugePages require cpu or memory")
+def file_keys(spec: Object, path: str) -> Errors:
+    """Variables out of files: those are in an emptyDir of the pod."""
+    volumes = {str(volume.get("name")): volume for volume in children(spec, "volumes")}
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for i, container in enumerate(children(spec, kind)):
+            for j, variable in enumerate(children(container, "env")):
+                reference = section(section(variable, "valueFrom"), "fileKeyRef")
+                if not reference:
+                    continue
+                name, field = (
+                    str(reference.get("volumeName") or ""),
+                    f"{path}.{kind}[{i}].env[{j}].valueFrom.fileKeyRef",
+                )
+                if name not in volumes:
+                    yield not_found_value(f"{field}.volumeName", name)
+                elif volumes[name].get("emptyDir") is None:
+                    yield invalid(f"{field}.volumeName", name, "referenced volume must be of type emptyDir")
 
 
-def _overcommit(name: str) -> bool:
-    return ("/" not in name or "kubernetes.io/" in name) and not name.startswith("hugepages-")
+def _init_hooks(container: Object, around: Surroundings, here: str) -> Errors:
+    minor, sidecar = around.minor, container.get("restartPolicy") == "Always"
+    if on("SidecarContainers", minor) and sidecar:
+        yield from hooks(container, around.grace, here, minor)
+    else:
+        for name in ("lifecycle", *PROBES):
+            if container.get(name) is None:
+                continue
+            if on("SidecarContainers", minor):
+                detail = "may not be set for init containers without restartPolicy=Always"
+                yield forbidden_field(f"{here}.{name}", detail)
+            else:
+                yield invalid(f"{here}.{name}", container[name], "must not be set for init containers")
+    resize = children(container, "resizePolicy")
+    if resize and not on("InPlacePodVerticalScaling", minor):
+        yield invalid(f"{here}.resizePolicy", resize, "must not be set for init containers")
+    if not sidecar:
+        for j, policy in enumerate(resize):
+            if policy.get("restartPolicy") == "RestartContainer":
+                detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                yield invalid(f"{here}.resizePolicy[{j}].restartPolicy", "RestartContainer", detail)
 
 
-def _resource_name(name: str, here: str) -> Errors:
-    wrong = list(at(here, name, qualified_name(name)))
-    yield from wrong
-    if wrong or "/" in name or name in _STANDARD or name.startswith("hugepages-"):
-        return
-    yield invalid(here, name, "must be a standard resource type or fully qualified")
-    yield invalid(here, name, "must be a standard resource for containers")
-
-
-def quantity_value(name: str, quantity: object, here: str) -> Errors:
-    """An amount of a resource; amounts of extended ones are whole."""
-    try:
-        amount = parse(quantity)
-    except ValueError:
-        yield invalid(here, quantity, REFUSAL)
-        return
-    if amount < 0:
-        yield invalid(here, str(quantity), NEGATIVE)
-    whole = ("/" in name and "kubernetes.io/" not in name) or name.startswith("count/")
-    if whole and amount.denominator != 1:
-        yield invalid(here, canonical(quantity), "must be an integer")
-
-
-def _security(security: Object, here: str) -> Errors:
-    for name in ("runAsUser", "runAsGroup"):
-        yield from user_id(security.get(name), f"{here}.{name}")
-    mount = security.get("procMount")
-    if mount is not None and mount not in ("Default", "Unmasked"):
-        yield not_supported(f"{here}.procMount", mount, ["Default", "Unmasked"])
-    yield from seccomp(security, here)
-    if security.get("allowPrivilegeEscalation") is False:
-        if security.get("privileged") is True:
-            detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            yield invalid(here, security, detail)
-        if "CAP_SYS_ADMIN" in items(section(security, "capabilities"), "add"):
-            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            yield invalid(here, security, detail)
-    yield from windows_options(security, here)
-
-
-def user_id(value: object, field: str) -> Errors:
-    """A user or group of Linux."""
-    if isinstance(value, int) and not 0 <= value <= _MAX_ID:
-        yield invalid(field, value, f"must be between 0 and {_MAX_ID}, inclusive")
-
-
-def seccomp(security: Object, here: str) -> Errors:
-    """The seccomp profile of a pod or a container."""
-    profile = security.get("seccompProfile")
-    if not isinstance(profile, dict):
-        return
-    kind = profile.get("type")
-    path = f"{here}.seccompProfile"
-    if kind == "Localhost":
-        if not profile.get("localhostProfile"):
-            yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
-    elif profile.get("localhostProfile") is not None:
-        shown = {"Type": kind, "LocalhostProfile": profile["localhostProfile"]}
-        yield invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
-    if kind not in ("Localhost", "RuntimeDefault", "Unconfined"):
-        yield not_supported(f"{path}.type", kind or "", ["Localhost", "RuntimeDefault", "Unconfined"])
-
-
-def _hooks(container: Object, here: str, minor: int) -> Errors:
-    for name in ("postStart", "preStop"):
-        handler = section(container, "lifecycle").get(name)
-        if isinstance(handler, dict):
-            yield from _handler(handler, f"{here}.lifecycle.{name}")
-    for name in _PROBES:
-        probe = container.get(name)
-        if not isinstance(probe, dict):
-            continue
-        path = f"{here}.{name}"
-        yield from _handler(probe, path)
-        for number in (
-            "initialDelaySeconds",
-            "timeoutSeconds",
-            "periodSeconds",
-            "successThreshold",
-            "failureThreshold",
-        ):
-            yield from nonnegative(probe.get(number), f"{path}.{number}")
-        grace = probe.get("terminationGracePeriodSeconds")
-        if isinstance(grace, int) and grace <= 0:
-            yield invalid(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than 0")
-        if name == "readinessProbe":
-            if grace is not None:
-                yield invalid(f"{path}.terminationGracePeriodSeconds", grace, "must not be set for readinessProbes")
-        elif probe.get("successThreshold", 1) != 1:
-            yield invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
-
-
-def _handler(holder: Object, path: str) -> Errors:
-    given = [name for name in _HANDLERS if isinstance(holder.get(name), dict)]
-    if not given:
-        yield required(path, "must specify a handler type")
-    for extra in given[1:]:
-        yield forbidden_field(f"{path}.{extra}", "may not specify more than 1 handler type")
-    for name in given[:1]:
-        handler, here = holder[name], f"{path}.{name}"
-        if name == "exec" and not handler.get("command"):
-            yield required(f"{here}.command")
-        elif name == "httpGet":
-            yield from port(handler.get("port"), f"{here}.port")
-            if handler.get("scheme", "HTTP") not in ("HTTP", "HTTPS"):
-                yield not_supported(f"{here}.scheme", handler.get("scheme"), ["HTTP", "HTTPS"])
-        elif name == "tcpSocket":
-            yield from port(handler.get("port"), f"{here}.port")
-        elif name == "grpc":
-            yield from at(f"{here}.port", handler.get("port") or 0, port_number(handler.get("port")))
-
-
-def _init_hooks(container: Object, here: str, minor: int) -> Errors:
-    if minor >= 29 and container.get("restartPolicy") == "Always":
-        yield from _hooks(container, here, minor)
-        return
-    if minor >= 29 and container.get("restartPolicy") is not None and minor < 35:
-        yield not_supported(f"{here}.restartPolicy", container["restartPolicy"], ["Always"])
-    for name in ("lifecycle", *_PROBES):
-        if container.get(name) is None:
-            continue
-        if minor >= 29:
-            detail = "may not be set for init containers without restartPolicy=Always"
-            yield forbidden_field(f"{here}.{name}", detail)
-        else:
-            yield invalid(f"{here}.{name}", container[name], "must not be set for init containers")
-
-
-def _ephemeral(spec: Object, known: set[str], names: set[str], path: str, minor: int) -> Errors:
+def _ephemeral(around: Surroundings, names: set[str]) -> Errors:
     others = set(names)
-    for i, container in enumerate(children(spec, "ephemeralContainers")):
-        here = f"{path}.ephemeralContainers[{i}]"
-        yield from _common(container, known, here, minor)
+    refused = "cannot be set for an Ephemeral Container"
+    for i, container in enumerate(children(around.spec, "ephemeralContainers")):
+        here = f"{around.path}.ephemeralContainers[{i}]"
+        yield from _common(container, around, here)
+        yield from image_padding(container, here)
         yield from _unique(container, names, here)
         target = container.get("targetContainerName")
-        if target and target not in others:
+        if isinstance(target, str) and target and target not in others:
             yield not_found_value(f"{here}.targetContainerName", target)
         for name in _EPHEMERAL_REFUSES:
-            if container.get(name):
-                yield forbidden_field(f"{here}.{name}", "cannot be set for an Ephemeral Container")
+            if container.get(name) or (name in ("lifecycle", *PROBES) and container.get(name) is not None):
+                yield forbidden_field(f"{here}.{name}", refused)
+        for j, mount in enumerate(children(container, "volumeMounts")):
+            for name in ("subPath", "subPathExpr"):
+                if mount.get(name):
+                    yield forbidden_field(f"{here}.volumeMounts[{j}].{name}", refused)
+
+
+def image_padding(container: Object, here: str) -> Errors:
+    """Spaces around the name of an image, which templates may have."""
+    image = str(container.get("image") or "")
+    if image.strip() != image:
+        yield invalid(f"{here}.image", image, "must not have leading or trailing whitespace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from winready_sandbox.api.errors import duplicate, forbidden_field, invalid, not_supported, required, too_many
+from winready_sandbox.api.gates import on
 from winready_sandbox.api.validation.containers import PROTOCOLS
 from winready_sandbox.api.validation.formats import (
     Errors,
@@ -51,6 +52,11 @@ def service(obj: Object, old: Object | None, minor: int) -> Errors:
         yield not_supported("spec.type", kind, _TYPES)
     yield from _node_ports(spec, str(kind))
     yield from _policies(spec, str(kind))
+    spread = spec.get("trafficDistribution")
+    more = ["PreferSameZone", "PreferSameNode"] if on("PreferSameTrafficDistribution", minor) else []
+    allowed = ["PreferClose", *more]
+    if spread is not None and spread not in allowed:
+        yield not_supported("spec.trafficDistribution", spread, allowed)
 
 
 def _type(spec: Object, kind: str, headless: bool) -> Errors:
@@ -92,7 +98,7 @@ def _ports(spec: Object) -> Errors:
             yield from at(f"{here}.appProtocol", entry["appProtocol"], qualified_name(str(entry["appProtocol"])))
         key = (str(protocol), str(entry.get("port")))
         if key in taken:
-            shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": entry.get("port")}
+            shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": entry.get("port") or 0}
             yield duplicate(here, shown | {"TargetPort": 0, "NodePort": 0})
         taken.add(key)
 
@@ -158,6 +164,8 @@ def _policies(spec: Object, kind: str) -> Errors:
         for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
             if spec.get(name) is not None:
                 yield forbidden_field(f"spec.{name}", "may only be used when `type` is 'LoadBalancer'")
+    if spec.get("loadBalancerSourceRanges") and kind != "LoadBalancer":
+        yield forbidden_field("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
     for i, block in enumerate(items(spec, "loadBalancerSourceRanges")):
         yield from at(f"spec.LoadBalancerSourceRanges[{i}]", block, cidr(str(block).strip()))
 

@@ -15,7 +15,6 @@ from winready_sandbox.api.errors import (
     required,
     too_long,
 )
-from winready_sandbox.api.validation.containers import quantity_value
 from winready_sandbox.api.validation.formats import (
     Errors,
     at,
@@ -27,18 +26,18 @@ from winready_sandbox.api.validation.formats import (
     immutable,
     int_or_percent,
     label_value,
+    labels,
     path_segment,
     qualified_name,
     selector,
 )
-from winready_sandbox.api.validation.pods import taint_effect
 from winready_sandbox.api.validation.reading import Object, children, items, section
-from winready_sandbox.quantity import parse
+from winready_sandbox.api.validation.resources import QUOTA_NAMES, quantity_value, requirements
+from winready_sandbox.api.validation.scheduling import taint_effect, tolerations
 
 _RBAC = "rbac.authorization.k8s.io"
 _MAX_DATA = 1024 * 1024
 _HIGHEST_USER_PRIORITY = 1_000_000_000
-_ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]
 _SEALED = "field is immutable when `immutable` is set"
 _SECRET_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
@@ -46,12 +45,6 @@ _SECRET_KEYS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
 }
-_QUOTA_NAMES = frozenset(
-    {"cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage", "limits.cpu"}
-    | {"requests.ephemeral-storage", "limits.memory", "limits.ephemeral-storage", "pods", "services", "secrets"}
-    | {"resourcequotas", "replicationcontrollers", "persistentvolumeclaims", "configmaps", "services.nodeports"}
-    | {"services.loadbalancers"}
-)
 
 
 def config_map(obj: Object, old: Object | None, minor: int) -> Errors:
@@ -231,7 +224,7 @@ def quota(obj: Object, old: Object | None, minor: int) -> Errors:
     """A ResourceQuota."""
     for name, amount in section(section(obj, "spec"), "hard").items():
         here = f"spec.hard[{name}]"
-        known = str(name) in _QUOTA_NAMES or "/" in str(name) or str(name).startswith(("requests.", "hugepages-"))
+        known = str(name) in QUOTA_NAMES or "/" in str(name) or str(name).startswith(("requests.", "hugepages-"))
         if not known:
             yield invalid(here, name, "must be a standard resource type or fully qualified")
             yield invalid(here, name, "must be a standard resource for quota")
@@ -239,72 +232,6 @@ def quota(obj: Object, old: Object | None, minor: int) -> Errors:
     if old is not None:
         new, before = section(obj, "spec").get("scopes"), section(old, "spec").get("scopes")
         yield from immutable(new, before, "spec.scopes")
-
-
-def claim(obj: Object, old: Object | None, minor: int) -> Errors:
-    """A PersistentVolumeClaim."""
-    spec = section(obj, "spec")
-    yield from _access_modes(spec, "at least 1 access mode is required")
-    wanted = section(section(spec, "resources"), "requests").get("storage")
-    here = "spec.resources[storage]"
-    if wanted is None:
-        yield required(here)
-    else:
-        yield from quantity_value("storage", wanted, here)
-        yield from _positive(wanted, here)
-    if spec.get("volumeMode") not in (None, "Filesystem", "Block"):
-        yield not_supported("spec.volumeMode", spec["volumeMode"], ["Block", "Filesystem"])
-    if old is not None:
-        free = ("resources", "volumeName", "volumeAttributesClassName")
-        before = {key: value for key, value in section(old, "spec").items() if key not in free}
-        if {key: value for key, value in spec.items() if key not in free} != before:
-            detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName"
-            yield forbidden_field("spec", f"{detail} for bound claims\n")
-
-
-def _positive(quantity: object, here: str) -> Errors:
-    try:
-        amount = parse(quantity)
-    except ValueError:
-        return
-    if amount <= 0:
-        yield invalid(here, str(quantity), "must be greater than zero")
-
-
-def _access_modes(spec: Object, missing: str) -> Errors:
-    modes = items(spec, "accessModes")
-    if not modes:
-        yield required("spec.accessModes", missing)
-    for mode in modes:
-        if mode not in _ACCESS_MODES:
-            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield forbidden_field("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
-
-
-_VOLUME_SOURCES = ["hostPath", "local", "nfs", "csi", "iscsi", "fc", "awsElasticBlockStore", "azureDisk", "azureFile"]
-_VOLUME_SOURCES += ["gcePersistentDisk", "vsphereVolume", "cinder", "cephfs", "rbd", "glusterfs", "flexVolume"]
-
-
-def volume(obj: Object, old: Object | None, minor: int) -> Errors:
-    """A PersistentVolume."""
-    spec = section(obj, "spec")
-    yield from _access_modes(spec, "")
-    size = section(spec, "capacity").get("storage")
-    if size is None:
-        yield required("spec.capacity")
-        yield not_supported("spec.capacity", spec.get("capacity"), ["storage"])
-    else:
-        yield from quantity_value("storage", size, "spec.capacity[storage]")
-        yield from _positive(size, "spec.capacity[storage]")
-    sources = [name for name in _VOLUME_SOURCES if isinstance(spec.get(name), dict)]
-    if not sources:
-        yield required("spec", "must specify a volume type")
-    for extra in sources[1:]:
-        yield forbidden_field(f"spec.{extra}", "may not specify more than 1 volume type")
-    policy = spec.get("persistentVolumeReclaimPolicy", "Retain")
-    if policy not in ("Delete", "Recycle", "Retain"):
-        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, ["Delete", "Recycle", "Retain"])
 
 
 def priority_class(obj: Object, old: Object | None, minor: int) -> Errors:
@@ -330,14 +257,22 @@ def runtime_class(obj: Object, old: Object | None, minor: int) -> Errors:
         yield required("handler")
     else:
         yield from at("handler", handler, dns_label(handler))
-    if old is not None:
+    if old is None:
+        overhead, scheduling = section(obj, "overhead"), section(obj, "scheduling")
+        yield from requirements({"limits": section(overhead, "podFixed")}, "overhead")
+        yield from labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
+        yield from tolerations(scheduling.get("tolerations"), "scheduling.tolerations")
+    else:
         yield from immutable(obj.get("handler"), old.get("handler"), "handler")
 
 
 def storage_class(obj: Object, old: Object | None, minor: int) -> Errors:
     """A StorageClass."""
-    if not obj.get("provisioner"):
+    provisioner = str(obj.get("provisioner") or "")
+    if not provisioner:
         yield required("provisioner")
+    else:
+        yield from at("provisioner", provisioner.lower(), qualified_name(provisioner.lower()))
     mode = obj.get("volumeBindingMode", "Immediate")
     if mode not in ("Immediate", "WaitForFirstConsumer"):
         yield not_supported("volumeBindingMode", mode, ["Immediate", "WaitForFirstConsumer"])

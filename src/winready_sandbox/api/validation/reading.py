@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from winready_sandbox.api.pod_defaults import children
+from winready_sandbox.api.pod_resources import children
 
 Object = dict[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from winready_sandbox.api.errors import FieldError, forbidden_field, invalid, not_supported, required
+from winready_sandbox.api.validation.claims import claim_spec
 from winready_sandbox.api.validation.formats import (
     Errors,
     at,
@@ -21,7 +22,10 @@ from winready_sandbox.api.validation.formats import (
 from winready_sandbox.api.validation.metadata import annotation_map
 from winready_sandbox.api.validation.pods import template
 from winready_sandbox.api.validation.reading import Object, children, section
+from winready_sandbox.api.validation.security import known_annotations
 
+_LOOKS_INTO_STATEFUL_SETS = 34
+"""From when on templates of stateful sets are validated when the set is made, not only when its pods are."""
 _MISMATCH = "`selector` does not match template `labels`"
 
 
@@ -42,24 +46,27 @@ def _selected(spec: Object, kind: str, minor: int) -> Errors:
         detail = ": invalid label selector" if kind == "deployment" else ""
         yield FieldError("spec.selector", wrong + detail, "FieldValueInvalid")
         return
-    yield from template(_identified(spec, pods), "spec.template", minor)
+    if kind != "statefulset" or minor >= _LOOKS_INTO_STATEFUL_SETS:
+        yield from template(_identified(spec, pods) if kind == "statefulset" else pods, "spec.template", minor)
     if kind == "statefulset":  # the API server looks twice
-        meta = section(pods, "metadata")
+        meta, here = section(pods, "metadata"), "spec.template.annotations"
         yield from labels(meta.get("labels"), "spec.template.labels")
-        yield from annotation_map(meta.get("annotations"), "spec.template.annotations")
+        yield from annotation_map(meta.get("annotations"), here)
+        yield from known_annotations(meta, section(pods, "spec"), here)
     policy = section(pods, "spec").get("restartPolicy", "Always")
     if policy != "Always":
         yield not_supported("spec.template.spec.restartPolicy", policy, ["Always"])
 
 
 def _identified(spec: Object, pods: Object) -> Object:
-    """The template with the volumes that a stateful set adds to every pod."""
+    """The template as a stateful set makes pods from it: with names and volumes of their own."""
+    inner = {key: value for key, value in section(pods, "spec").items() if key not in ("hostname", "subdomain")}
     claims = [section(claim, "metadata").get("name") for claim in children(spec, "volumeClaimTemplates")]
-    if not claims:
-        return pods
-    kept = [volume for volume in children(section(pods, "spec"), "volumes") if volume.get("name") not in claims]
-    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
-    return {**pods, "spec": {**section(pods, "spec"), "volumes": [*added, *kept]}}
+    if claims:
+        kept = [volume for volume in children(inner, "volumes") if volume.get("name") not in claims]
+        added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        inner["volumes"] = [*added, *kept]
+    return {**pods, "spec": inner}
 
 
 def _matching(wanted: object, pods: Object) -> Errors:
@@ -173,8 +180,16 @@ def stateful_set(obj: Object, old: Object | None, minor: int) -> Errors:
         yield from nonnegative(partition, f"{here}.rollingUpdate.partition")
     else:
         yield invalid(here, _shown(strategy), "must be 'RollingUpdate' or 'OnDelete'")
+    for name, value in section(spec, "persistentVolumeClaimRetentionPolicy").items():
+        if value not in ("Retain", "Delete"):
+            here = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
+            yield not_supported(here, value, ["Retain", "Delete"])
+    if minor >= _LOOKS_INTO_STATEFUL_SETS:
+        for i, claim in enumerate(children(spec, "volumeClaimTemplates")):
+            yield from claim_spec(section(claim, "spec"), f"spec.volumeClaimTemplates[{i}].spec")
     for name in ("replicas", "minReadySeconds"):
         yield from nonnegative(spec.get(name), f"spec.{name}")
+    yield from nonnegative(section(spec, "ordinals").get("start"), "spec.ordinals.start")
     if spec.get("serviceName") and old is None and minor >= 35:
         yield from at("spec.serviceName", spec["serviceName"], dns_label(str(spec["serviceName"])))
     yield from _selected(spec, "statefulset", minor)
@@ -189,62 +204,3 @@ def stateful_set(obj: Object, old: Object | None, minor: int) -> Errors:
                 " 'minReadySeconds' are forbidden"
             )
             yield forbidden_field("spec", detail)
-
-
-def job(obj: Object, old: Object | None, minor: int) -> Errors:
-    """A Job."""
-    spec = section(obj, "spec")
-    yield from _job_spec(spec, "spec", minor)
-    wanted = spec.get("selector")
-    if not isinstance(wanted, dict):
-        yield required("spec.selector")
-    yield from selector(wanted, "spec.selector")
-    yield from _matching(wanted, section(spec, "template"))
-    if old is None:
-        return
-    before = section(old, "spec")
-    if spec.get("completionMode") != "Indexed":
-        yield from immutable(spec.get("completions"), before.get("completions"), "spec.completions")
-    yield from immutable(spec.get("selector"), before.get("selector"), "spec.selector")
-    if not before.get("suspend"):
-        yield from immutable(spec.get("template"), before.get("template"), "spec.template")
-    for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        yield from immutable(spec.get(name), before.get(name), f"spec.{name}")
-
-
-def _job_spec(spec: Object, path: str, minor: int) -> Errors:
-    for name in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
-        yield from nonnegative(spec.get(name), f"{path}.{name}")
-    mode = spec.get("completionMode", "NonIndexed")
-    if mode not in ("NonIndexed", "Indexed"):
-        yield not_supported(f"{path}.completionMode", mode, ["NonIndexed", "Indexed"])
-    if mode == "Indexed" and spec.get("completions") is None:
-        yield required(f"{path}.completions", "when completion mode is Indexed")
-    if mode == "NonIndexed" and spec.get("backoffLimitPerIndex") is not None:
-        yield invalid(f"{path}.backoffLimitPerIndex", spec["backoffLimitPerIndex"], "requires indexed completion mode")
-    yield from template(section(spec, "template"), f"{path}.template", minor)
-    policy = section(section(spec, "template"), "spec").get("restartPolicy", "Always")
-    here = f"{path}.template.spec.restartPolicy"
-    if policy == "Always":
-        yield required(here, 'valid values: "OnFailure", "Never"')
-    elif policy not in ("OnFailure", "Never"):
-        yield not_supported(here, policy, ["OnFailure", "Never"])
-    elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        yield invalid(here, policy, 'only "Never" is supported when podFailurePolicy is specified')
-
-
-def cron_job(obj: Object, old: Object | None, minor: int) -> Errors:
-    """A CronJob."""
-    spec = section(obj, "spec")
-    schedule = str(spec.get("schedule") or "")
-    if not schedule:
-        yield required("spec.schedule")
-    elif not schedule.startswith("@") and len(schedule.split()) != 5:
-        found = len(schedule.split())
-        yield invalid("spec.schedule", schedule, f"expected exactly 5 fields, found {found}: {schedule.split()}")
-    policy = spec.get("concurrencyPolicy", "Allow")
-    if policy not in ("Allow", "Forbid", "Replace"):
-        yield not_supported("spec.concurrencyPolicy", policy, ["Allow", "Forbid", "Replace"])
-    for name in ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        yield from nonnegative(spec.get(name), f"spec.{name}")
-    yield from _job_spec(section(section(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec", minor)

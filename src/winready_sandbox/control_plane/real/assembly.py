@@ -155,6 +155,7 @@ class RealControlPlane:
         serving = files.pair("apiserver", authority.server(API_SERVER, server_names(self._plan.cluster_domain)))
         etcd = files.pair("etcd-client", authority.client(API_SERVER))
         kubelet = files.pair("kubelet-client", authority.client("kube-apiserver-kubelet-client", ["system:masters"]))
+        front = files.pair("front-proxy-client", authority.client("front-proxy-client"))
         private, public = files.signing_key()
         return [
             f"--bind-address={HOST}",
@@ -179,6 +180,15 @@ class RealControlPlane:
             f"--kubelet-client-certificate={kubelet[0]}",
             f"--kubelet-client-key={kubelet[1]}",
             "--kubelet-preferred-address-types=InternalIP",
+            # No service proxy runs beside it: it looks for the pods behind webhooks and aggregated APIs itself.
+            "--enable-aggregator-routing=true",
+            f"--proxy-client-cert-file={front[0]}",
+            f"--proxy-client-key-file={front[1]}",
+            f"--requestheader-client-ca-file={ca}",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         ]
 
     def _manager(self, files: Files) -> list[str]:

@@ -170,6 +170,18 @@ class Scheduler:
         candidates = list(nodes.values())
         if pod.node_names is not None:
             candidates = [nodes[name] for name in pod.node_names if name in nodes]
+        # If one that its selector names fits, no other node has to be looked at; if none does, all have to be told of.
+        elif (tied := self.state.tied(pod)) and (fitting := self._fitting(pod, tied, waited)[0]):
+            return best(pod, fitting, self.relations, next(self._order))
+        fitting, misfits = self._fitting(pod, candidates, waited)
+        if not fitting:
+            raise DoesNotFit(self._message(pod, len(nodes), self._reasons(len(nodes), misfits), misfits))
+        return best(pod, fitting, self.relations, next(self._order))
+
+    def _fitting(
+        self, pod: PodInfo, candidates: list[NodeInfo], waited: float
+    ) -> tuple[list[NodeInfo], dict[str, Misfit]]:
+        """Those of the nodes that a pod fits, and why it does not fit the others."""
         alone = node_filters(pod, self.minor, self.placement, waited)
         others = [*self.volumes.filters(pod), *self.relations.filters(pod)]
         misfits: dict[str, Misfit] = {}
@@ -182,9 +194,7 @@ class Scheduler:
                 fitting.append(info)
             else:
                 misfits[info.name] = misfit
-        if not fitting:
-            raise DoesNotFit(self._message(pod, len(nodes), self._reasons(len(nodes), misfits), misfits))
-        return best(pod, fitting, self.relations, next(self._order))
+        return fitting, misfits
 
     def _reasons(self, total: int, misfits: dict[str, Misfit]) -> str:
         counts = Counter(reason for misfit in misfits.values() for reason in misfit.reasons)

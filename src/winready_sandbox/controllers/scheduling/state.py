@@ -11,6 +11,7 @@ from winready_sandbox.controllers.scheduling.resources import amounts, assumed_r
 from winready_sandbox.controllers.selecting import Predicate, label_selector, node_selector_term, required_node_affinity
 
 HARD = ("NoSchedule", "NoExecute")
+HOSTNAME = "kubernetes.io/hostname"
 HostPort = tuple[str, str, int]
 """Host address, protocol, port."""
 
@@ -194,6 +195,8 @@ class ClusterState:
         self._infos: dict[str, NodeInfo] = {}
         self.nodes: dict[str, NodeInfo] = {}
         """The nodes that exist; pods may be bound to others."""
+        self._hosts: dict[str, dict[str, NodeInfo]] = {}
+        """Nodes by their host name, which many pods are tied to."""
         self._placed: dict[Key, tuple[str, PodInfo]] = {}
         self._labelled: dict[tuple[str, str], dict[Key, PodInfo]] = {}
         self.repelling: dict[Key, PodInfo] = {}
@@ -206,13 +209,27 @@ class ClusterState:
         name = node["metadata"]["name"]
         info = self._infos.setdefault(name, NodeInfo(name))
         self.nodes[name] = info
+        self._move(info, labels_of(node).get(HOSTNAME))
         return info.describe(node)
+
+    def _move(self, info: NodeInfo, host: str | None) -> None:
+        before = info.labels.get(HOSTNAME)
+        if before is not None and before != host:
+            self._hosts.get(before, {}).pop(info.name, None)
+        if host is not None:
+            self._hosts.setdefault(host, {})[info.name] = info
+
+    def tied(self, pod: PodInfo) -> list[NodeInfo] | None:
+        """The only nodes that a pod's selector by host name leaves; None when it has none."""
+        host = (pod.pod["spec"].get("nodeSelector") or {}).get(HOSTNAME)
+        return None if host is None else list(self._hosts.get(host, {}).values())
 
     def drop_node(self, name: str) -> None:
         """A node is gone; pods bound to it may still be there."""
         info = self.nodes.pop(name, None)
         if info is not None:
-            info.node = {}
+            self._move(info, None)
+            info.node, info.labels = {}, {}
             if not info.pods:
                 self._infos.pop(name, None)
 

@@ -66,14 +66,18 @@ def downward_entries(
     return payload
 
 
-def write(target: Directory, payload: Payload, *, windows: bool) -> None:
+CLOSED_ACL = {name: rights for name, rights in PROTECTED_ACL.items() if name != "Users"}
+
+
+def write(target: Directory, payload: Payload, *, windows: bool, keep_modes: bool = False) -> None:
     """Give a directory this content, in one step."""
     acl = PROTECTED_ACL if windows else None
     version = utc_now().strftime("..%Y_%m_%d_%H_%M_%S.") + f"{random.randrange(10**9):09}"
     content = Directory(0o777, fold=windows, acl=acl)
     files = Directory(0o755, fold=windows, acl=acl)
     for path, entry in payload.items():
-        files.make(path, File(entry.data, entry.mode))
+        closed = CLOSED_ACL if keep_modes and not entry.mode & 0o004 else None
+        files.make(path, File(entry.data, entry.mode, acl=closed))
     content.put(version, files)
     content.put("..data", Symlink(version))
     separator = "\\" if windows else "/"

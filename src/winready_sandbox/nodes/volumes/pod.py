@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,11 @@ from winready_sandbox.clock import Clock, wall_time
 from winready_sandbox.machine import paths
 from winready_sandbox.machine.container import Container
 from winready_sandbox.machine.files import FileSystem
+from winready_sandbox.machine.images import PullError
 from winready_sandbox.machine.paths import Parts
 from winready_sandbox.machine.tree import Directory, File, Node
 from winready_sandbox.nodes.defects import VolumeDefects
-from winready_sandbox.nodes.environment import expand
+from winready_sandbox.nodes.environment import ConfigError, expand
 from winready_sandbox.nodes.volumes import content
 from winready_sandbox.nodes.volumes.arriving import arriving
 from winready_sandbox.nodes.volumes.content import Payload, VolumeError
@@ -41,6 +42,8 @@ class Surroundings:
     resource: Callable[[str, Object], str]
     """The value of a resourceFieldRef for the container of that name."""
     folders: SharedFolders
+    image: Callable[[str, str], Awaitable[Directory]]
+    """The files of an image, by its reference and the policy for pulling it; raises `PullError`."""
     scratch: dict[str, Directory]
     """Those of the pod's emptyDir volumes that are on the node's disk: a restart of the node does not empty them."""
 
@@ -104,6 +107,11 @@ class PodVolumes:
             return self._host_path(host["path"], host.get("type") or "")
         if claim := volume.get("persistentVolumeClaim"):
             return await self._claimed(claim["claimName"])
+        if (image := volume.get("image")) and not self._windows:
+            try:
+                return await self._around.image(image["reference"], image.get("pullPolicy") or "IfNotPresent")
+            except PullError as error:
+                raise VolumeError(f'failed to pull image volume "{image["reference"]}": {error.rpc}') from None
         kind = next((key for key in volume if key != "name"), "")
         raise VolumeError(f"no volume plugin matched: {kind} volumes are not available on this node")
 
@@ -145,7 +153,7 @@ class PodVolumes:
             return
         payload = arriving(wanted, None if first else self._payloads.get(name), defects)
         if first or payload != self._payloads.get(name):
-            content.write(directory, payload, windows=self._windows)
+            content.write(directory, payload, windows=self._windows, keep_modes=defects.modes_kept)
             self._payloads[name] = payload
             if not first:
                 self._updated.add(name)
@@ -171,6 +179,15 @@ class PodVolumes:
         first = {path: self._first_told.setdefault(path, entry) for path, entry in told.items()}
         return first if self._around.defects.downward_fixed else told
 
+    def check(self, spec: Object, env: dict[str, str]) -> None:
+        """See that every sub-path leads to a place inside its volume; raises `ConfigError`."""
+        for mount in spec.get("volumeMounts") or []:
+            path = _sub_path(mount, env)
+            if path.startswith(("/", "\\")) or (self._windows and path[1:2] == ":"):
+                raise ConfigError(f"error SubPath `{path}` must not be an absolute path")
+            if ".." in path.replace("\\", "/").split("/"):
+                raise ConfigError(f"unable to provision SubPath `{path}`: must not contain '..'")
+
     def mount(self, container: Container, spec: Object, env: dict[str, str]) -> None:
         """Let the volumes appear in a container."""
         kinds = {volume["name"]: volume for volume in self._pod["spec"].get("volumes") or []}
@@ -178,16 +195,17 @@ class PodVolumes:
         place = self._place(spec)
         for mount in spec.get("volumeMounts") or []:
             node = self._nodes[mount["name"]]
-            kept = any(kind in kinds[mount["name"]] for kind in KEPT)
-            sub_path = mount.get("subPath") or expand(mount.get("subPathExpr") or "", env)
-            if sub_path:
+            kept = any(kind in kinds[mount["name"]] for kind in (*KEPT, "image"))
+            sub_path = _sub_path(mount, env)
+            if sub_path and not defects.sub_paths_ignored:
                 node = _inside(node, sub_path, windows=self._windows)
             elif isinstance(node, Directory) and self._apart(place, kept=kept):
                 node = _copied(node)
             read_only = bool(mount.get("readOnly")) or kept
             if read_only and (defects.writable_read_only or (defects.first_read_only and place > 0)):
                 read_only = False
-            container.mount_volume(mount["mountPath"], node, read_only=read_only or defects.read_only)
+            memory = _in_memory(kinds[mount["name"]])
+            container.mount_volume(mount["mountPath"], node, read_only=read_only or defects.read_only, memory=memory)
             if "hostPath" in kinds[mount["name"]] and isinstance(node, Directory) and defects.host_path_folders_missing:
                 for name, below in node.items():
                     if isinstance(below, Directory):
@@ -245,12 +263,22 @@ class PodVolumes:
         return _size(self._nodes[name]) if name in self._nodes else 0
 
 
+def _sub_path(mount: Object, env: dict[str, str]) -> str:
+    return str(mount.get("subPath") or expand(mount.get("subPathExpr") or "", env))
+
+
+def _in_memory(volume: Object) -> bool:
+    """Whether a kubelet keeps a volume in memory: secrets never reach a disk, config maps do."""
+    kept = any(kind in volume for kind in KEPT) and "configMap" not in volume
+    return kept or (volume.get("emptyDir") or {}).get("medium") == "Memory"
+
+
 def _lose(folder: Directory, most: int, since: float) -> None:
     """Drop the large files that were written since then."""
     for name, node in list(folder.items()):
         if isinstance(node, Directory):
             _lose(node, most, since)
-        elif isinstance(node, File) and len(node.data) > most and node.mtime >= since:
+        elif isinstance(node, File) and node.size > most and node.mtime >= since:
             folder.drop(name)
 
 
@@ -268,7 +296,7 @@ def _copied(node: Node) -> Node:
 
 def _size(node: Node) -> int:
     if isinstance(node, File):
-        return len(node.data)
+        return node.size
     return sum(_size(child) for _, child in node.items()) if isinstance(node, Directory) else 0
 
 

@@ -7,7 +7,21 @@ from dataclasses import dataclass, field
 from winready_sandbox.machine.process import Process
 from winready_sandbox.network.endpoint import Unreachable
 from winready_sandbox.programs import record
-from winready_sandbox.programs.agnhost import cobra, connect, inclusterclient, netexec, servers, tools
+from winready_sandbox.programs.agnhost import (
+    apps,
+    cobra,
+    connect,
+    conversion,
+    discovery,
+    grpc_health,
+    hooks,
+    inclusterclient,
+    netexec,
+    nettest,
+    servers,
+    tools,
+    webhook,
+)
 from winready_sandbox.programs.agnhost.cobra import Known, Main
 
 
@@ -24,12 +38,24 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "connect": Subcommand(
         "Attempts a TCP, UDP or SCTP connection and returns useful errors", connect.main, connect.FLAGS
     ),
+    "crd-conversion-webhook": Subcommand(
+        "Starts HTTP server on port 443 for testing CustomResourceConversionWebhook", conversion.main, hooks.FLAGS
+    ),
     "dns-server-list": Subcommand("Prints the host's DNS Server list", tools.dns_server_list),
     "dns-suffix": Subcommand("Prints the host's DNS suffix list", tools.dns_suffix),
+    "entrypoint-tester": Subcommand("Prints the args it's passed and exits", apps.entrypoint_tester),
     "etc-hosts": Subcommand("Prints the host's /etc/hosts file", tools.etc_hosts),
+    "grpc-health-checking": Subcommand("Starts a simple grpc health checking endpoint", grpc_health.main),
+    "guestbook": Subcommand(
+        "Creates a HTTP server with various endpoints representing a guestbook app",
+        apps.guestbook,
+        apps.GUESTBOOK_FLAGS,
+    ),
     "inclusterclient": Subcommand(
         'Periodically poll the Kubernetes "/healthz" endpoint', inclusterclient.main, inclusterclient.FLAGS
     ),
+    "liveness": Subcommand("Starts a server that is alive for 10 seconds", apps.liveness),
+    "logs-generator": Subcommand("Outputs lines of logs to stdout uniformly", apps.logs_generator, apps.LOGS_FLAGS),
     "mounttest": Subcommand(
         "Creates files with given permissions and outputs FS type, owner, mode, permissions, contents of files",
         tools.mounttest,
@@ -38,28 +64,32 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "netexec": Subcommand(
         "Creates HTTP(S), UDP, and (optionally) SCTP servers with various endpoints", netexec.main, netexec.FLAGS
     ),
+    "nettest": Subcommand("Starts a tiny web server for checking networking connectivity", nettest.main),
     "pause": Subcommand("Pauses the execution", tools.pause),
-    "porter": Subcommand("Serves requested data on ports specified in ENV variables", servers.porter),
+    "porter": Subcommand(
+        "Serves requested data on ports specified in ENV variables", servers.porter, servers.PORTER_FLAGS
+    ),
     "serve-hostname": Subcommand("Serves the hostname", servers.serve_hostname, servers.SERVE_HOSTNAME_FLAGS),
     "stress": Subcommand("Lightweight compute resource stress utlity", tools.stress, tools.STRESS_FLAGS),
+    "test-service-account-issuer-discovery": Subcommand(
+        "Tests the ServiceAccountIssuerDiscovery feature", discovery.main, discovery.FLAGS
+    ),
     "test-webserver": Subcommand("Starts a simple HTTP fileserver", servers.test_webserver),
+    "webhook": Subcommand(
+        "Starts a HTTP server, useful for testing MutatingAdmissionWebhook and ValidatingAdmissionWebhook",
+        webhook.main,
+        hooks.FLAGS,
+    ),
 }
 NOT_MODELLED = frozenset(
     (
         "audit-proxy",
-        "crd-conversion-webhook",
-        "entrypoint-tester",
         "external-metrics",
         "fake-gitserver",
         "fake-registry-server",
-        "grpc-health-checking",
-        "guestbook",
-        "liveness",
-        "logs-generator",
         "mtlsclient",
         "mtlsserver",
         "net",
-        "nettest",
         "no-snat-test",
         "no-snat-test-proxy",
         "nonewprivs",
@@ -67,8 +97,6 @@ NOT_MODELLED = frozenset(
         "port-forward-tester",
         "resource-consumer-controller",
         "tcp-reset",
-        "test-service-account-issuer-discovery",
-        "webhook",
     )
 )
 VERSION = "2.63.0"
@@ -102,7 +130,8 @@ async def agnhost(process: Process) -> int:
         return 0
     try:
         flags = cobra.parse(rest, subcommand.flags)
-        cobra.check_arguments(flags, 1 if name == "connect" else 0, exact=name == "connect")
+        if name != "entrypoint-tester":
+            cobra.check_arguments(flags, 1 if name == "connect" else 0, exact=name == "connect")
         return await subcommand.main(process, flags)
     except cobra.UsageError as error:
         process.err(f"Error: {error}\n")

@@ -38,7 +38,7 @@ async def main(process: Process, flags: cobra.Flags) -> int:
         missing = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
         return golang.fatal(process, f"err: unable to load in-cluster configuration, {missing}")
     try:
-        client = _Client(process, host, int(port))
+        client = InClusterClient(process)
     except FileError as error:
         return golang.fatal(process, f"err: {golang.open_error(process, f'{DIRECTORY}/token', error)}")
     clock = process.container.clock
@@ -52,12 +52,13 @@ async def main(process: Process, flags: cobra.Flags) -> int:
             klog(process, f"error checking /healthz: {error}\n{error.body}", level="E", source="main.go:83")
 
 
-class _Client:
+class InClusterClient:
     """The in-cluster client: its token file is read again every minute."""
 
-    def __init__(self, process: Process, host: str, port: int) -> None:
+    def __init__(self, process: Process) -> None:
         self._process = process
-        self._host, self._port = host, port
+        self._host = process.env.get("KUBERNETES_SERVICE_HOST", "")
+        self._port = int(process.env.get("KUBERNETES_SERVICE_PORT") or 443)
         self._token = self._read("token").strip()
         self._read_at = process.container.clock.now()
 
@@ -74,9 +75,10 @@ class _Client:
                 klog(self._process, "Unable to rotate token", level="E", source="token_source.go:152")
         return self._token
 
-    async def get(self, path: str) -> bytes:
-        """One call; raises `CallFailed`."""
-        process, url = self._process, f"https://{join_host_port(self._host, self._port)}"
+    async def get(self, path: str, address: str = "", port: int = 0, server_name: str | None = "") -> bytes:
+        """One call, to the service of the API server or to that address of it; raises `CallFailed`."""
+        address, port = address or self._host, port or self._port
+        process, url = self._process, f"https://{join_host_port(server_name or address, port)}"
         header = f"Bearer {self._current_token()}"
         digest = hashlib.sha256(f"salt|{header}".encode()).digest()
         shown = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -84,17 +86,17 @@ class _Client:
         prefix = f'Get "{url}{path}": '
         try:
             context = client_tls(verify=True, authorities=self._read("ca.crt"))
-            connection = await endpoint_of(process).connect(self._host, self._port, timeout=CONNECT_TIMEOUT)
+            connection = await endpoint_of(process).connect(address, port, timeout=CONNECT_TIMEOUT)
         except (FileError, ssl.SSLError) as error:
             raise CallFailed(f"{prefix}tls: failed to verify certificate: {error}") from None
         except TimedOut:
-            raise CallFailed(f"{prefix}dial tcp {join_host_port(self._host, self._port)}: i/o timeout") from None
+            raise CallFailed(f"{prefix}dial tcp {join_host_port(address, port)}: i/o timeout") from None
         except NetworkError as error:
-            raise CallFailed(prefix + golang.dial_error(process, error, self._host, self._port)) from None
-        stream = TlsStream(connection, context, server_name=self._host)
+            raise CallFailed(prefix + golang.dial_error(process, error, address, port)) from None
+        stream = TlsStream(connection, context, server_name=server_name or address)
         try:
             await stream.handshake()
-            headers = [("Host", join_host_port(self._host, self._port)), ("Accept", "application/json, */*")]
+            headers = [("Host", join_host_port(server_name or address, port)), ("Accept", "application/json, */*")]
             headers += [("Authorization", header), ("User-Agent", "agnhost/v1.36"), ("Connection", "close")]
             stream.write(http1.request_bytes("GET", path, headers))
             answer = await http1.read_answer(stream)

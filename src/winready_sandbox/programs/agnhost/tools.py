@@ -108,19 +108,26 @@ def _quantity(text: str) -> int:
 
 
 MOUNTTEST_FLAGS: cobra.Known = {
-    **dict.fromkeys(("file_mode", "file_content", "file_content_in_loop", "new_file_0644"), ("string", "")),
+    **dict.fromkeys(("fs_type", "file_mode", "file_perm"), ("string", "")),
+    **dict.fromkeys(("new_file_0644", "new_file_0666", "new_file_0777"), ("string", "")),
+    **dict.fromkeys(("file_content", "file_content_in_loop"), ("string", "")),
     "retry_time": ("int", 180),
+    "break_on_expected_content": ("bool", True),
 }
+DISK = "61267"
+"""What statfs calls ext4."""
 
 
 async def mounttest(process: Process, flags: cobra.Flags) -> int:
     """Create files and tell about them, in agnhost's fixed order."""
     tester = _MountTest(process)
-    good = tester.new_file(flags.text("new_file_0644"))
-    good = tester.mode(flags.text("file_mode")) and good
-    good = tester.content(flags.text("file_content")) and good
-    good = await tester.content_in_loop(flags.text("file_content_in_loop"), flags.number("retry_time")) and good
-    return 0 if good else 1
+    good = [tester.fs_type(flags.text("fs_type"))]
+    good += [tester.new_file(flags.text(f"new_file_{mode:04o}"), mode) for mode in (0o644, 0o666, 0o777)]
+    good += [tester.mode(flags.text("file_mode"), "mode"), tester.mode(flags.text("file_perm"), "perms")]
+    good.append(tester.content(flags.text("file_content")))
+    ends = flags.on("break_on_expected_content")
+    good.append(await tester.content_in_loop(flags.text("file_content_in_loop"), flags.number("retry_time"), ends))
+    return 0 if all(good) else 1
 
 
 class _MountTest:
@@ -129,14 +136,27 @@ class _MountTest:
     def __init__(self, process: Process) -> None:
         self._process = process
 
-    def new_file(self, path: str) -> bool:
+    def fs_type(self, path: str) -> bool:
+        if not path or self._process.windows:
+            return True
+        if not self._process.files.exists(path):
+            self._process.out(f'error from statfs("{path}"): no such file or directory\n')
+            return False
+        parts = self._process.files.find(path).parts
+        kept = any(mount.memory and parts[: len(mount.parts)] == mount.parts for mount in self._process.files.mounts)
+        kind = "tmpfs" if kept else DISK
+        self._process.out(f'mount type of "{path}": {kind}\n')
+        return True
+
+    def new_file(self, path: str, mode: int) -> bool:
         if not path:
             return True
         files, who = self._process.files, self._process.identity
         try:
+            fresh = not files.exists(path)
             files.write(path, NEW_FILE, who=who)
-            if not self._process.windows:
-                files.change(path).mode = 0o644
+            if fresh and not self._process.windows:
+                files.change(path).mode = mode
         except FileError as error:
             text = golang.open_error(self._process, path, error)
             self._process.out(f'error writing new file "{path}": {text}\n')
@@ -155,7 +175,7 @@ class _MountTest:
         self._process.out(f'content of file "{path}": {text}\n')
         return True
 
-    def mode(self, path: str) -> bool:
+    def mode(self, path: str, what: str) -> bool:
         if not path:
             return True
         try:
@@ -164,12 +184,12 @@ class _MountTest:
             self._process.out(f'error from Stat("{path}"): {golang.open_error(self._process, path, error)}\n')
             return False
         bits = "".join(letter if node.mode >> (8 - i) & 1 else "-" for i, letter in enumerate("rwxrwxrwx"))
-        sticky = "t" if node.mode & 0o1000 else ""
         kind = "d" if isinstance(node, Directory) else "L" if isinstance(node, Symlink) else ""
-        self._process.out(f'mode of file "{path}": {kind + sticky or "-"}{bits}\n')
+        kind += "".join(letter for bit, letter in ((0o2000, "g"), (0o1000, "t")) if node.mode & bit)
+        self._process.out(f'{what} of file "{path}": {(kind if what == "mode" else "") or "-"}{bits}\n')
         return True
 
-    async def content_in_loop(self, path: str, seconds: int) -> bool:
+    async def content_in_loop(self, path: str, seconds: int, ends: bool) -> bool:
         if not path:
             return True
         clock = self._process.container.clock
@@ -184,8 +204,9 @@ class _MountTest:
             else:
                 good = True
                 self._process.out(f'content of file "{path}": {data.decode("utf-8", "replace")}\n')
-                if data == NEW_FILE:
+                if ends and data == NEW_FILE:
                     break
-                self._process.out(f"Unexpected content. Expected: {NEW_FILE.decode()}. Retrying")
+                if ends:
+                    self._process.out(f"Unexpected content. Expected: {NEW_FILE.decode()}. Retrying\n")
             await clock.sleep(2)
         return good

@@ -9,6 +9,13 @@ from winready_sandbox.clock import wall_time
 from winready_sandbox.machine.errors import AlreadyExists, FileError
 from winready_sandbox.machine.tree import Device, Directory, File, Node, Symlink
 from winready_sandbox.programs.busybox.tool import Applet, Tool
+from winready_sandbox.programs.holding import LARGEST
+from winready_sandbox.programs.output import FileWriter, send
+from winready_sandbox.streams import Pipe
+
+_ZERO = "/dev/zero"
+_ENTRY = 64
+"""What an entry of a listing costs, in bytes of work."""
 
 
 async def cat(tool: Tool) -> int:
@@ -16,9 +23,9 @@ async def cat(tool: Tool) -> int:
     for name in tool.options("") or ["-"]:
         if name == "-":
             while chunk := await tool.process.stdin.read():
-                tool.process.stdout.write(chunk)
+                await tool.send(chunk)
         elif (data := await tool.data(name)) is not None:
-            tool.process.stdout.write(data)
+            await tool.send(data)
     return tool.code
 
 
@@ -41,7 +48,7 @@ def _mode_text(node: Node) -> str:
 def size_of(node: Node) -> int:
     """The length that listings show."""
     if isinstance(node, File):
-        return len(node.data)
+        return node.size
     return len(node.target) if isinstance(node, Symlink) else 4096 if isinstance(node, Directory) else 0
 
 
@@ -166,31 +173,51 @@ async def dd(tool: Tool) -> int:
     """Copy blocks."""
     settings = dict(word.partition("=")[::2] for word in tool.arguments if "=" in word)
     units = {"": 1, "c": 1, "k": 1024, "K": 1024, "M": 2**20, "G": 2**30}
-    match = re.fullmatch(r"(\d+)([ckKMG]?)B?", settings.get("bs", "512"))
-    if not match:
-        tool.usage(f"invalid number '{settings.get('bs')}'")
+
+    def number(name: str, default: str) -> int:
+        match = re.fullmatch(r"(\d{1,15})([ckKMG]?)B?", settings.get(name, default), re.ASCII)
+        if not match:
+            tool.usage(f"invalid number '{settings[name]}'")
+        return int(match[1]) * units[match[2]]
+
+    block, count = number("bs", "512"), number("count", "0") if "count" in settings else None
+    if block == 0:
+        tool.usage(f"invalid number '{settings['bs']}'")
+    if block > LARGEST:
+        tool.fail("out of memory")
         return 1
-    block = int(match[1]) * units[match[2]]
-    count = int(settings["count"]) if "count" in settings else None
-    source = settings.get("if")
-    if source == "/dev/zero" and count is not None:
-        data: bytes | None = bytes(block * count)
-    else:
-        data = await tool.data(source or "-")
-    if data is None:
-        return 1
-    data = data if count is None else data[: block * count]
+    source, data = settings.get("if"), b""
+    if source != _ZERO:
+        found = await tool.data(source or "-")
+        if found is None:
+            return 1
+        data = found
+    wanted = None if count is None else block * count
+    size = wanted if source == _ZERO else min(len(data), len(data) if wanted is None else wanted)
+    target: Pipe = tool.process.stdout
+    if "of" in settings:
+        try:
+            opened = tool.files.open(settings["of"], tool.cwd, who=tool.who, access="w", share="rw")
+        except FileError as error:
+            tool.fail(f"can't open '{settings['of']}': {error.linux}")
+            return 1
+        target = FileWriter(opened, tool.files.owner)
+    done = 0
     try:
-        if "of" in settings:
-            tool.files.write(settings["of"], data, tool.cwd, who=tool.who)
-        else:
-            tool.process.stdout.write(data)
+        while size is None or done < size:
+            piece = min(LARGEST, LARGEST if size is None else size - done)
+            await send(target, bytes(piece) if source == _ZERO else data[done : done + piece])
+            done += piece
+            tool.pace.work(piece)
+            await tool.pace.step()
     except FileError as error:
-        tool.fail(f"can't open '{settings['of']}': {error.linux}")
-        return 1
-    blocks = f"{len(data) // block}+{1 if len(data) % block else 0}"
-    tool.process.err(f"{blocks} records in\n{blocks} records out\n{len(data)} bytes copied\n")
-    return 0
+        tool.fail(f"error writing '{settings['of']}': {error.linux}")
+    finally:
+        if target is not tool.process.stdout:
+            target.close()
+    blocks = f"{done // block}+{1 if done % block else 0}"
+    tool.process.err(f"{blocks} records in\n{blocks} records out\n{done} bytes copied\n")
+    return tool.code
 
 
 async def find(tool: Tool) -> int:
@@ -199,6 +226,9 @@ async def find(tool: Tool) -> int:
         try:
             for path, _ in tool.files.walk(root, tool.cwd, who=tool.who):
                 tool.out(path.replace("\\", "/") + "\n")
+                tool.pace.work(_ENTRY)
+                await tool.pace.step()
+                await tool.process.stdout.room()
         except FileError as error:
             tool.fail(f"{root}: {error.linux}")
     return tool.code

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from winready_sandbox.machine.process import Process, Program
 from winready_sandbox.programs import record
-from winready_sandbox.programs.busybox import file_applets, system_applets
+from winready_sandbox.programs.busybox import file_applets, system_applets, text_applets
 from winready_sandbox.programs.busybox.tool import Applet, Tool
 from winready_sandbox.programs.sh.main import sh
 
-APPLETS: dict[str, Applet] = {**file_applets.APPLETS, **system_applets.APPLETS}
+APPLETS: dict[str, Applet] = {**file_applets.APPLETS, **system_applets.APPLETS, **text_applets.APPLETS}
 _SHELLS: dict[str, Program] = dict.fromkeys(("sh", "bash"), sh)
 
 

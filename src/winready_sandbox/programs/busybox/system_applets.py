@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Callable
 
 from winready_sandbox.programs.busybox.tool import Applet, Tool, duration
 from winready_sandbox.programs.sh.conditions import Condition, TestFailure
 
+_AT_ONCE = 1000
+"""Numbers that `seq` writes before anybody else gets a turn."""
+
 
 async def echo(tool: Tool) -> int:
     """Print arguments."""
-    tool.out(f"{' '.join(tool.arguments)}\n")
+    ends = tool.arguments[:1] != ["-n"]
+    tool.out(" ".join(tool.arguments[0 if ends else 1 :]) + ("\n" if ends else ""))
     return 0
 
 
 async def true(tool: Tool) -> int:
     """Succeed."""
     return 0
+
+
+async def false(tool: Tool) -> int:
+    """Fail."""
+    return 1
 
 
 async def test(tool: Tool) -> int:
@@ -37,7 +48,7 @@ async def sleep(tool: Tool) -> int:
         return 1
     if not tool.arguments:
         tool.usage("missing operand")
-    await tool.process.container.clock.sleep(total)
+    await tool.process.container.clock.sleep(min(total, 10**9))
     return 0
 
 
@@ -49,6 +60,41 @@ async def printenv(tool: Tool) -> int:
         missing = missing or value is None
         tool.out("" if value is None else f"{value}\n")
     return int(missing)
+
+
+async def env(tool: Tool) -> int:
+    """Show all variables."""
+    tool.out("".join(f"{name}={value}\n" for name, value in tool.process.env.items()))
+    return 0
+
+
+async def ip(tool: Tool) -> int:
+    """Make a network device, where the container may: `ip link add NAME type dummy`."""
+    if tool.arguments[:2] != ["link", "add"]:
+        tool.usage("only 'link add' is known here")
+    if not tool.process.container.privileged:
+        tool.process.err("ip: RTNETLINK answers: Operation not permitted\n")
+        return 2
+    return 0
+
+
+async def mount(tool: Tool) -> int:
+    """Show what is mounted, of all types or of one."""
+    tool.options("t:")
+    for line in ((await tool.data("/proc/mounts")) or b"").decode().splitlines():
+        source, place, kind, options = line.split()[:4]
+        if tool.flags.get("t", kind) == kind:
+            tool.out(f"{source} on {place} type {kind} ({options})\n")
+    return tool.code
+
+
+async def sysctl(tool: Tool) -> int:
+    """Show settings of the kernel."""
+    for name in tool.options(""):
+        data = await tool.data(f"/proc/sys/{name.replace('.', '/')}")
+        if data is not None:
+            tool.out(f"{name} = {data.decode().strip()}\n")
+    return tool.code
 
 
 async def whoami(tool: Tool) -> int:
@@ -100,19 +146,58 @@ async def seq(tool: Tool) -> int:
         numbers = [int(word) for word in operands]
     except ValueError:
         tool.usage("invalid number")
-        return 1
-    first, step, last = {1: (1, 1, *numbers), 2: (numbers[0], 1, *numbers[1:])}.get(len(numbers), tuple(numbers))[:3]
-    tool.out("".join(f"{number}\n" for number in range(first, last + (1 if step > 0 else -1), step)))
+    if not 1 <= len(numbers) <= 3:
+        tool.usage("wrong number of operands")
+    first, last = numbers[0] if len(numbers) > 1 else 1, numbers[-1]
+    step = numbers[1] if len(numbers) == 3 else 1
+    if step == 0:
+        tool.usage("increment is zero")
+    wanted = iter(range(first, last + (1 if step > 0 else -1), step))
+    while piece := "".join(f"{number}\n" for number in itertools.islice(wanted, _AT_ONCE)):
+        await tool.send(piece.encode())
+        await tool.pace.step()
     return 0
+
+
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": int.__add__,
+    "-": int.__sub__,
+    "*": int.__mul__,
+    "/": lambda left, right: int(left / right),
+    "%": lambda left, right: left - right * int(left / right),
+}
+
+
+async def expr(tool: Tool) -> int:
+    """Two numbers and what to do with them."""
+    if len(tool.arguments) != 3 or tool.arguments[1] not in _OPERATORS:
+        tool.usage("syntax error")
+    left, operator, right = tool.arguments
+    try:
+        value = _OPERATORS[operator](int(left), int(right))
+    except ValueError:
+        tool.fail("non-numeric argument")
+        return 2
+    except ZeroDivisionError:
+        tool.fail("division by zero")
+        return 2
+    tool.out(f"{value}\n")
+    return int(value == 0)
 
 
 APPLETS: dict[str, Applet] = {
     "echo": echo,
     "true": true,
+    "false": false,
     "test": test,
     "sleep": sleep,
     "seq": seq,
     "printenv": printenv,
+    "env": env,
+    "expr": expr,
+    "ip": ip,
+    "mount": mount,
+    "sysctl": sysctl,
     "whoami": whoami,
     "id": id_,
     "hostname": hostname,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn
 
 from winready_sandbox.machine.errors import FileError
 from winready_sandbox.machine.process import Exit, Process
 from winready_sandbox.programs import record
+from winready_sandbox.programs.output import send
+from winready_sandbox.programs.pacing import Pace
 
 Applet = Callable[["Tool"], Awaitable[int]]
 
@@ -24,6 +27,7 @@ class Tool:
         self.cwd = process.cwd
         self.flags: dict[str, str] = {}
         self.failed = False
+        self.pace = Pace(process)
 
     def options(self, letters: str) -> list[str]:
         """Take options off; letters followed by `:` have a value. Returns the operands."""
@@ -57,7 +61,7 @@ class Tool:
                 return
             self.flags[letter] = ""
 
-    def usage(self, text: str) -> None:
+    def usage(self, text: str) -> NoReturn:
         """A wrong call."""
         self.process.err(f"{self.name}: {text}\n")
         raise Exit(1)
@@ -65,6 +69,10 @@ class Tool:
     def out(self, text: str) -> None:
         """Write a text to standard output."""
         self.process.out(text)
+
+    async def send(self, data: bytes) -> None:
+        """Write much to standard output, as fast as it is read."""
+        await send(self.process.stdout, data)
 
     def fail(self, text: str) -> None:
         """Report a problem and remember it for the exit code."""

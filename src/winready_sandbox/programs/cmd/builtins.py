@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from winready_sandbox.machine.process import Exit
 from winready_sandbox.programs.cmd.file_builtins import FILE_BUILTINS
-from winready_sandbox.programs.cmd.flow import Streams
+from winready_sandbox.programs.cmd.flow import Streams, number
 
 if TYPE_CHECKING:
     from winready_sandbox.programs.cmd.shell import Shell
@@ -35,8 +35,8 @@ async def ver(shell: Shell, rest: str, streams: Streams) -> int | None:
 
 async def exit_(shell: Shell, rest: str, streams: Streams) -> int | None:
     """`exit [/b] [code]`."""
-    number = [word for word in rest.split() if word.lower() != "/b"][:1]
-    raise Exit(int(number[0]) if number and re.fullmatch(r"-?\d+", number[0]) else shell.errorlevel)
+    words = [word for word in rest.split() if word.lower() != "/b"][:1]
+    raise Exit(number(words[0]) if words and re.fullmatch(r"-?\d+", words[0]) else shell.errorlevel)
 
 
 async def pause(shell: Shell, rest: str, streams: Streams) -> int | None:

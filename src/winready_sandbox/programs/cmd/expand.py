@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from winready_sandbox.programs.cmd.flow import number
+
 Lookup = Callable[[str], str | None]
 
 _SLICE = re.compile(r"~(-?\d*)(?:,(-?\d*))?$")
@@ -14,11 +16,11 @@ def modified(value: str, modifier: str) -> str:
     """`%VAR:~0,3%` and `%VAR:old=new%`."""
     match = _SLICE.match(modifier)
     if match:
-        start = int(match[1] or 0)
+        start = number(match[1])
         start = max(0, len(value) + start) if start < 0 else start
         if match[2] in (None, ""):
             return value[start:]
-        size = int(match[2])
+        size = number(match[2])
         return value[start:size] if size < 0 else value[start : start + size]
     old, _, new = modifier.partition("=")
     if old.startswith("*"):

@@ -10,6 +10,7 @@ from winready_sandbox.machine import commandline, paths
 from winready_sandbox.machine.errors import AlreadyExists, FileError, NotFound
 from winready_sandbox.machine.tree import Directory, File, Node, Symlink
 from winready_sandbox.programs.cmd.flow import Streams
+from winready_sandbox.programs.output import send
 
 if TYPE_CHECKING:
     from winready_sandbox.programs.cmd.shell import Shell
@@ -56,7 +57,7 @@ async def type_(shell: Shell, rest: str, streams: Streams) -> int | None:
             continue
         if len(wanted) > 1:
             streams.err(f"\n{name}\n\n\n")
-        streams.stdout.write(data)
+        await send(streams.stdout, data)
     return code
 
 
@@ -149,11 +150,13 @@ async def copy(shell: Shell, rest: str, streams: Streams) -> int | None:
         try:
             if files.is_dir(name, shell.cwd) and name:
                 continue
-            data = b"".join(_read(shell, part) for part in name.split("+")) if name else b""
+            parts = [_read(shell, part) for part in name.split("+")] if name else []
             if name and files.absolute(name, shell.cwd).lower() == files.absolute(goal, shell.cwd).lower():
                 streams.err("The file cannot be copied onto itself.\n")
                 continue
-            files.write(goal, data, shell.cwd, who=who, share="")
+            files.write(goal, b"", shell.cwd, who=who, share="")
+            for part in parts:
+                files.write(goal, part, shell.cwd, who=who, append=True, share="")
         except FileError as error:
             streams.err(f"{error.windows}\n")
             if isinstance(error, NotFound):
@@ -230,7 +233,7 @@ def _long_listing(folder: str, entries: list[tuple[str, Node]], *, is_root: bool
         elif isinstance(node, Symlink):
             lines.append(f"{stamp}    <SYMLINK>      {name} [{node.target}]\n")
         else:
-            length = len(node.data) if isinstance(node, File) else 0
+            length = node.size if isinstance(node, File) else 0
             count, size = count + 1, size + length
             lines.append(f"{stamp}    {length:14,d} {name}\n")
     lines.append(f"{count:16d} File(s) {size:14,d} bytes\n{folders:16d} Dir(s)  {_FREE_BYTES:,d} bytes free\n")

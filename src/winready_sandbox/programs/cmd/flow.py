@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from winready_sandbox.streams import Pipe
+from winready_sandbox.streams import Pipe, encoded
 
 
 @dataclass
@@ -18,11 +18,17 @@ class Streams:
 
     def out(self, text: str) -> None:
         """Write to standard output; line ends become CRLF."""
-        self.stdout.write(text.replace("\n", "\r\n").encode("utf-8", "surrogateescape"))
+        self.stdout.write(encoded(text.replace("\n", "\r\n")))
 
     def err(self, text: str) -> None:
         """Write to standard error; line ends become CRLF."""
-        self.stderr.write(text.replace("\n", "\r\n").encode("utf-8", "surrogateescape"))
+        self.stderr.write(encoded(text.replace("\n", "\r\n")))
+
+
+def number(text: str) -> int:
+    """A number as cmd reads one: 32 bits of it, and 0 where there is none."""
+    found = re.match(r"[-+]?\d+", text, re.ASCII)
+    return max(-(2**31), min(int(found[0][:12]), 2**31 - 1)) if found else 0
 
 
 def split_name(text: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from winready_sandbox.machine.errors import ExecError, FileError
 from winready_sandbox.machine.process import Exit, Process
 from winready_sandbox.programs import record
 from winready_sandbox.programs.cmd import builtins, expand
-from winready_sandbox.programs.cmd.flow import Streams, split_name
+from winready_sandbox.programs.cmd.flow import Streams, number, split_name
 from winready_sandbox.programs.cmd.loops import Counting
 from winready_sandbox.programs.cmd.parser import (
     Block,
@@ -33,6 +33,8 @@ from winready_sandbox.streams import Pipe
 
 NOT_RECOGNIZED = 9009
 SYNTAX_ERROR = 255
+LONG = 2**14
+"""Characters of a line from which on it is read beside everything else."""
 
 
 @dataclass
@@ -68,7 +70,7 @@ class Shell:
         """Run one line (or one parenthesised group of lines)."""
         expanded = expand.percent(text, self.variable)
         try:
-            node = Parser(expanded).parse()
+            node = Parser(expanded).parse() if len(expanded) < LONG else await asyncio.to_thread(Parser(expanded).parse)
         except CmdSyntaxError as error:
             streams.err(f"{error}\n")
             self.errorlevel = SYNTAX_ERROR
@@ -97,7 +99,13 @@ class Shell:
                 for command in node.commands:
                     code = await self.run(command, redirected)
                 return code
-            return await self._simple(node, redirected)
+            code = await self._simple(node, redirected)
+            await redirected.stdout.room()
+            return code
+        except FileError as error:
+            streams.err(f"{error.windows}\n")
+            self.errorlevel = 1
+            return 1
         finally:
             for pipe in opened:
                 pipe.close()
@@ -185,7 +193,7 @@ class Shell:
         elif node.kind == "defined":
             result = self.variable(left) is not None
         elif node.kind == "errorlevel":
-            result = self.errorlevel >= int(left) if left.lstrip("-").isdigit() else False
+            result = self.errorlevel >= number(left)
         else:
             result = self._compare(node.kind, left, right, node.ignore_case)
         return result != node.negated
@@ -201,7 +209,8 @@ class Shell:
         if kind == "==":
             return left == right
         numbers = re.fullmatch(r"-?\d+", left) and re.fullmatch(r"-?\d+", right)
-        order = (int(left) > int(right)) - (int(left) < int(right)) if numbers else (left > right) - (left < right)
+        one, two = (number(left), number(right)) if numbers else (0, 0)
+        order = (one > two) - (one < two) if numbers else (left > right) - (left < right)
         tests = {
             "EQU": order == 0,
             "NEQ": order != 0,
@@ -239,7 +248,7 @@ class Shell:
     def _for_items(self, node: For) -> list[dict[str, str]] | Counting:
         items = expand.loop_variables(node.items, self.loop)
         if node.kind == "l":
-            numbers = [int(part) for part in re.split(r"[\s,;]+", items.strip()) if part]
+            numbers = [number(part) for part in re.split(r"[\s,;]+", items.strip()) if part]
             return Counting(node.variable, *numbers[:3])
         words = [word.strip() for word in re.findall(r'"[^"]*"|[^\s,;=]+', items)]
         found: list[dict[str, str]] = []

@@ -87,7 +87,7 @@ class ArgumentParser(ExpressionParser):
                 self.sub_expression()
                 continue
             if self.peek() == "$" and self.text[self.at + 1 : self.at + 2] == "{":
-                self.at = self.text.index("}", self.at)
+                self.at = self.beyond("}") - 1
             if self.text[self.at] in "'\"" and self.at > start and "=" not in self.text[start : self.at]:
                 break
             self.at += 2 if self.text[self.at] == "`" else 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from winready_sandbox.programs.powershell.values import Hash, NetArray, PSObject, to_text
+from winready_sandbox.machine.errors import OutOfMemory
+from winready_sandbox.programs.powershell.values import MOST_ITEMS, Hash, NetArray, PSObject, flat, to_text
 
 
 def lines(values: list[Any]) -> list[str]:
@@ -43,7 +46,7 @@ def text_lines(value: Any) -> list[str]:
     if value is None:
         return []
     if isinstance(value, list | range):
-        return lines(list(value))
+        return lines(list(flat(value)))
     if isinstance(value, NetArray):
         return [to_text(value.items.get(index, 0)) for index in range(min(value.length, 4096))]
     return to_text(value).split("\n")
@@ -89,7 +92,7 @@ def as_list_view(items: list[PSObject], columns: list[str]) -> list[str]:
 
 def _cell(value: Any) -> str:
     if isinstance(value, list):
-        return "{" + ", ".join(to_text(item) for item in value) + "}"
+        return "{" + ", ".join(to_text(item) for item in flat(value)) + "}"
     if isinstance(value, Hash):
         return "{" + ", ".join(to_text(key) for key, _ in value.items()) + "}"
     return to_text(value)
@@ -97,26 +100,29 @@ def _cell(value: Any) -> str:
 
 def to_json(value: Any, *, compress: bool, depth: int = 2, desktop: bool = False) -> str:
     """ConvertTo-Json; Windows PowerShell indents more widely than Core."""
-    plain = _plain(value, depth)
+    left = itertools.count(MOST_ITEMS, -1)
+    plain = _plain(value, depth, left)
     if compress:
         return json.dumps(plain, separators=(",", ":"))
     text = json.dumps(plain, indent=4 if desktop else 2).replace("\n", "\r\n")
     return re.sub(r'^(\s*"(?:[^"\\]|\\.)*": )', r"\1 ", text, flags=re.MULTILINE) if desktop else text
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(value: Any, depth: int, left: Iterator[int]) -> Any:
+    if next(left) < 0:
+        raise OutOfMemory
     if isinstance(value, PSObject):
         if value.text is not None and not value.shown:
             return value.text
         if depth < 0:
             return to_text(value)
-        return {name: _plain(each, depth - 1) for name, each in value.properties.items()}
+        return {name: _plain(each, depth - 1, left) for name, each in value.properties.items()}
     if isinstance(value, Hash):
-        return (
-            {to_text(name): _plain(each, depth - 1) for name, each in value.items()} if depth >= 0 else to_text(value)
-        )
+        if depth < 0:
+            return to_text(value)
+        return {to_text(name): _plain(each, depth - 1, left) for name, each in value.items()}
     if isinstance(value, list | range):
-        return [_plain(each, depth - 1) for each in value] if depth >= 0 else to_text(value)
+        return [_plain(each, depth - 1, left) for each in value] if depth >= 0 else to_text(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return to_text(value)

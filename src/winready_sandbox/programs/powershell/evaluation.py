@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
+from winready_sandbox.machine.errors import OutOfMemory
+from winready_sandbox.pattern_search import Found, PatternError, TooMuch, search
 from winready_sandbox.programs import record
 from winready_sandbox.programs.powershell import members, operators, statics
 from winready_sandbox.programs.powershell.syntax import (
@@ -31,14 +32,18 @@ from winready_sandbox.programs.powershell.syntax import (
 )
 from winready_sandbox.programs.powershell.types import cast, plain_name, version
 from winready_sandbox.programs.powershell.values import (
+    ITEM,
+    MOST_ITEMS,
     Hash,
     NetArray,
     PowerShellError,
     PSObject,
+    fitting,
     to_number,
     to_text,
     truth,
     unrolled,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -77,28 +82,46 @@ class Evaluator:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def remember(self, found: re.Match[str]) -> None:
-        """`$Matches` after `-match`."""
-        groups: list[tuple[Any, Any]] = [
-            (index, each) for index, each in enumerate((found[0], *found.groups())) if each is not None
-        ]
-        named = [(name, each) for name, each in found.groupdict().items() if each is not None]
+    async def match(self, left: Any, pattern: Any) -> Any:
+        """`-match`, which sets `$Matches`; on a list it picks the items that fit."""
+        wanted = to_text(pattern)
+        if isinstance(left, list):
+            return [item for item in left if await self._matches(to_text(item), wanted)]
+        return await self._matches(to_text(left), wanted)
+
+    async def _matches(self, text: str, pattern: str) -> bool:
+        going = search(pattern, text, ignore_case=True)
+        try:
+            while True:
+                self.session.pace.work(next(going))
+                await self.session.pace.step()
+        except StopIteration as ended:
+            found: Found | None = ended.value
+        except PatternError as error:
+            raise PowerShellError(f'parsing "{pattern}" - {error}', "RuntimeException", "ArgumentException") from None
+        except TooMuch:
+            raise OutOfMemory from None
+        if found is None:
+            return False
+        groups: list[tuple[Any, Any]] = [(index, each) for index, each in enumerate(found.groups) if each is not None]
+        named = [(name, each) for name, each in found.names.items() if each is not None]
         self.session.scopes[-1]["matches"] = Hash(iter([*groups, *named]))
+        return True
 
     async def value(self, node: Expression) -> Any:
         """The value of an expression."""
         if isinstance(node, Constant):
             return node.value
         if isinstance(node, Expandable):
-            return "".join([part if isinstance(part, str) else to_text(await self.value(part)) for part in node.parts])
+            return await self._expanded(node)
         if isinstance(node, Variable):
             return self.variable(node.name)
         if isinstance(node, ArrayLiteral):
             return [await self.value(item) for item in node.items]
         if isinstance(node, SubExpression):
-            found: list[Any] = []
-            await self.session.run(node.body, found.append)
-            return found if node.array else unrolled(found)
+            with self.session.account.gathering() as found:
+                await self.session.run(node.body, found.append)
+            return list(found) if node.array else unrolled(list(found))
         if isinstance(node, Group):
             if isinstance(node.body, Value) and not node.body.redirections:
                 return await self.value(node.body.expression)
@@ -122,6 +145,16 @@ class Evaluator:
             return cast(node.type, await self.value(node.value))
         return await self._compound(node)
 
+    async def _expanded(self, node: Expandable) -> str:
+        parts: list[str] = []
+        size = 0
+        for part in node.parts:
+            parts.append(part if isinstance(part, str) else to_text(await self.value(part)))
+            size += len(parts[-1])
+            self.session.account.check(size)
+        text: str = self.session.account.made("".join(parts))
+        return text
+
     def _note(self, kind: str, name: str) -> None:
         record.note(self.session.process, kind, name)
 
@@ -133,7 +166,7 @@ class Evaluator:
             return self._unary(node.operator, await self.value(node.value))
         if isinstance(node, Step):
             old = to_number(await self.value(node.target))
-            await self.store(node.target, old + node.amount)
+            await self.store(node.target, fitting(old + node.amount))
             return None
         if isinstance(node, Index):
             return self._index(await self.value(node.target), await self.value(node.index))
@@ -154,7 +187,9 @@ class Evaluator:
             left = truth(await self.value(node.left))
             return left if left == (node.operator == "or") else truth(await self.value(node.right))
         left_value, right_value = await self.value(node.left), await self.value(node.right)
-        return operators.binary(node.operator, left_value, right_value, self.remember)
+        if node.operator == "match":
+            return await self.match(left_value, right_value)
+        return operators.binary(node.operator, left_value, right_value, self.session.account)
 
     @staticmethod
     def _unary(operator: str, value: Any) -> Any:
@@ -169,10 +204,12 @@ class Evaluator:
         if target is None:
             raise PowerShellError("Cannot index into a null array.", "NullArray")
         if isinstance(index, list | range):
+            if len(index) > MOST_ITEMS:
+                raise OutOfMemory
             return [Evaluator._index(target, each) for each in index]
         if isinstance(target, PSObject):
             return target.get(to_text(index)) if isinstance(index, str) else target
-        place = int(to_number(index))
+        place = whole(index)
         if isinstance(target, NetArray):
             return target.items.get(place, 0) if -target.length <= place < target.length else None
         if isinstance(target, list | str | range):
@@ -197,7 +234,7 @@ class Evaluator:
             new = unrolled(await self.session.collect(node.value))
         if node.operator != "=":
             old = await self.value(node.target)
-            new = operators.binary(node.operator[:-1], old, new, self.remember)
+            new = operators.binary(node.operator[:-1], old, new, self.session.account)
         await self.store(node.target, new)
         return new
 
@@ -209,12 +246,13 @@ class Evaluator:
             members.set_member(await self.value(target.target), to_text(await self.value(target.name)), value)
         elif isinstance(target, Index):
             holder, index = await self.value(target.target), await self.value(target.index)
+            self.session.account.grown(ITEM)
             if isinstance(holder, Hash):
-                holder[index] = value
+                holder[to_text(index) if isinstance(index, list) else index] = value
             elif isinstance(holder, NetArray):
-                holder.items[int(to_number(index))] = value
-            elif isinstance(holder, list) and int(to_number(index)) < len(holder):
-                holder[int(to_number(index))] = value
+                holder.items[whole(index)] = value
+            elif isinstance(holder, list) and -len(holder) <= whole(index) < len(holder):
+                holder[whole(index)] = value
             else:
                 raise PowerShellError("Index was outside the bounds of the array.", "IndexOutOfRangeException")
 

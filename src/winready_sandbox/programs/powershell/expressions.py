@@ -126,6 +126,7 @@ class ExpressionParser(Reader):
 
     def single(self) -> Expression:
         """A value with what stands before and after it."""
+        self.spend()
         self.blanks()
         if self.peek(2) in ("++", "--"):
             amount = 1 if self.peek() == "+" else -1

@@ -13,6 +13,8 @@ def as_failure(error: Exception) -> PowerShellError:
     if isinstance(error, OutOfMemory):
         message = "Exception of type 'System.OutOfMemoryException' was thrown."
         return PowerShellError(message, "System.OutOfMemoryException", "OutOfMemoryException")
+    if isinstance(error, RecursionError):
+        return PowerShellError("The script failed due to call depth overflow.", "CallDepthOverflow", "InvalidOperation")
     return PowerShellError(
         error.windows if isinstance(error, FileError) else str(error), type(error).__name__, "WriteError"
     )

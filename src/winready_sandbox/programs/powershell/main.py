@@ -113,7 +113,7 @@ async def _run(session: Session, text: str, arguments: list[str], *, is_file: bo
         return ended.code
     except LoopExit:
         return 0
-    except (PowerShellError, OutOfMemory, FileError) as error:
+    except (PowerShellError, OutOfMemory, FileError, RecursionError) as error:
         failure = as_failure(error)
         source = str(failure.value) if failure.identifier == "CommandNotFoundException" else ""
         session.show_error(failure.message, failure.identifier, source=source, kind=failure.kind)

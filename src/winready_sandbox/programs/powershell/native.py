@@ -43,7 +43,7 @@ async def run(
         return
     words = [word for value in values for word in _words(value)]
     argv = [name, *words]
-    collected = Collector()
+    collected = Collector(session.account.check)
     from_pipe = "".join(f"{line}\r\n" for line in display.lines(inputs)).encode() if inputs is not None else None
     try:
         child = session.process.spawn(

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
-import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from winready_sandbox.programs.powershell.values import PowerShellError, as_list, to_number, to_text, truth
+from winready_sandbox.programs.powershell.values import (
+    ITEM,
+    PowerShellError,
+    as_list,
+    fitting,
+    to_number,
+    to_text,
+    truth,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from winready_sandbox.programs.powershell.accounting import Account
 
 FAMILIES = {
     "arithmetic": ("+", "-", "*", "/", "%"),
@@ -18,8 +28,6 @@ FAMILIES = {
     "logic": ("and", "or", "not"),
 }
 """All operators there are; those of a family are only of use together."""
-
-Matches = Callable[[re.Match[str]], None]
 
 
 def _order(left: Any, right: Any) -> int:
@@ -47,42 +55,46 @@ def equal(left: Any, right: Any) -> bool:
         return False
 
 
-def _single(name: str, left: Any, right: Any, matched: Matches) -> bool:
+def _single(name: str, left: Any, right: Any) -> bool:
     if name in ("eq", "ne"):
         return equal(left, right) == (name == "eq")
     if name in FAMILIES["comparison"]:
         order = _order(left, right)
         return {"gt": order > 0, "ge": order >= 0, "lt": order < 0, "le": order <= 0}[name]
-    if name == "like":
-        return fnmatch.fnmatchcase(to_text(left).lower(), to_text(right).lower())
-    found = re.search(re.sub(r"\(\?<(\w+)>", r"(?P<\1>", to_text(right)), to_text(left), re.IGNORECASE)
-    if found:
-        matched(found)
-    return found is not None
+    return fnmatch.fnmatchcase(to_text(left).lower(), to_text(right).lower())
 
 
-def compare(name: str, left: Any, right: Any, matched: Matches) -> Any:
-    """Comparison operators; on a list they pick the items that fit."""
+def compare(name: str, left: Any, right: Any) -> Any:
+    """Comparison operators but `-match`; on a list they pick the items that fit."""
     if name == "contains":
         return any(equal(item, right) for item in as_list(left))
     if isinstance(left, list):
-        return [item for item in left if _single(name, item, right, matched)]
-    return _single(name, left, right, matched)
+        return [item for item in left if _single(name, item, right)]
+    return _single(name, left, right)
 
 
-def arithmetic(operator: str, left: Any, right: Any) -> Any:
+def arithmetic(operator: str, left: Any, right: Any, account: Account) -> Any:
     """`+ - * / %`."""
     if operator == "+":
         if isinstance(left, list):
-            return [*left, *as_list(right)]
+            return account.made([*left, *as_list(right)])
         if isinstance(left, str):
-            return left + to_text(right)
+            return account.made(left + to_text(right))
         if left is None:
             return right
-    if operator == "*" and isinstance(left, str):
-        return left * int(to_number(right))
-    if operator == "-" and isinstance(left, datetime.datetime):
+    if operator == "*" and isinstance(left, str | list):
+        times = max(0, whole(right))
+        account.check(len(left) * times * (1 if isinstance(left, str) else ITEM))
+        return account.made(left * times)
+    if operator == "-" and isinstance(left, datetime.datetime) and isinstance(right, datetime.datetime):
         return left - right
+    try:
+        return fitting(_computed(operator, left, right))
+    except (OverflowError, ValueError):
+        raise PowerShellError("Value was either too large or too small for a Double.", "RuntimeException") from None
+
+
+def _computed(operator: str, left: Any, right: Any) -> int | float:
     one, two = to_number(left), to_number(right)
     if operator in "/%" and two == 0:
         raise PowerShellError("Attempted to divide by zero.", "RuntimeException")
@@ -98,11 +110,11 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
     return one - two * int(one / two)
 
 
-def binary(operator: str, left: Any, right: Any, matched: Matches) -> Any:
-    """Any operator but the logical ones, which do not always need both values."""
+def binary(operator: str, left: Any, right: Any, account: Account) -> Any:
+    """Any operator but `-match` and the logical ones, which do not always need both values."""
     if operator in FAMILIES["arithmetic"]:
-        return arithmetic(operator, left, right)
+        return arithmetic(operator, left, right, account)
     if operator == "..":
-        first, last = int(to_number(left)), int(to_number(right))
+        first, last = whole(left), whole(right)
         return range(first, last + 1) if last >= first else range(first, last - 1, -1)
-    return compare(operator, left, right, matched)
+    return compare(operator, left, right)

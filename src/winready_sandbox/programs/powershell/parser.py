@@ -64,7 +64,7 @@ class Parser(ArgumentParser):
                 self.at += 1
                 return found
             if self.peek() == "[":
-                self.at = self.text.index("]", self.at) + 1
+                self.at = self.beyond("]")
             elif self.peek() == ",":
                 self.at += 1
             else:
@@ -95,7 +95,7 @@ class Parser(ArgumentParser):
             body.append(self.statement())
             self.blanks()
             if self.peek() not in ("", ";", "\n", end):
-                raise ParseError(f"Unexpected token '{self.peek(20).split()[0]}' in expression or statement.")
+                raise ParseError(f"Unexpected token '{self.peek(20).strip()}' in expression or statement.")
 
     def block(self) -> list[Statement]:
         """`{ ... }` as part of a statement."""
@@ -104,6 +104,7 @@ class Parser(ArgumentParser):
 
     def statement(self) -> Statement:
         """One statement."""
+        self.spend()
         self.blanks(lines=True)
         word = self.keyword()
         after = self.text[self.at + len(word) : self.at + len(word) + 1]
@@ -249,9 +250,9 @@ class Parser(ArgumentParser):
                 self.blanks(lines=True)
                 types: list[str] = []
                 while self.peek() == "[":
-                    end = self.text.index("]", self.at)
-                    types.append(self.text[self.at + 1 : end].lower())
-                    self.at = end + 1
+                    end = self.beyond("]")
+                    types.append(self.text[self.at + 1 : end - 1].lower())
+                    self.at = end
                     self.blanks(lines=True)
                     self.at += self.peek() == ","
                 handlers.append((types, self.block()))

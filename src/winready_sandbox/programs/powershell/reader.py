@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 from winready_sandbox.programs.powershell.syntax import Expandable, Expression, ParseError, Variable
+from winready_sandbox.programs.powershell.values import fitting
+
+LEAST_STEPS, STEPS = 2000, 20
+"""Steps that reading a script may take: some, and so many for each character."""
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
 _UNITS = {"kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40, "pb": 2**50}
@@ -16,20 +20,30 @@ def number(match: re.Match[str]) -> int | float:
     """The value of a number such as `8MB`, `0x10` or `1.5`."""
     text = match[1]
     if text.lower().startswith("0x"):
+        if len(text) > 18:
+            raise ParseError(f"The numeric constant {text[:40]} is not valid.")
         value: int | float = int(text, 16)
     else:
-        value = float(text) if any(char in text.lower() for char in ".e") else int(text)
+        value = float(text) if len(text) > 19 or any(char in text.lower() for char in ".e") else int(text)
     if match[3]:
         value *= _UNITS[match[3].lower()]
-    return value
+    return fitting(value)
 
 
 class Reader:
     """A position in a script."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, left: list[int] | None = None) -> None:
         self.text = text.replace("\r\n", "\n")
         self.at = 0
+        self._left = left if left is not None else [LEAST_STEPS + STEPS * len(text)]
+        """Steps that may still be taken, together with those who read parts of the text."""
+
+    def spend(self, steps: int = 1) -> None:
+        """Take steps; texts inside of texts inside of texts would take for ever."""
+        self._left[0] -= steps
+        if self._left[0] < 0:
+            raise ParseError("The script is too complex.")
 
     def peek(self, size: int = 1) -> str:
         """The next characters."""
@@ -66,6 +80,13 @@ class Reader:
             found = self.peek(12).partition("\n")[0]
             raise ParseError(f"Missing '{text}' in expression or statement near '{found}'.")
         self.at += len(text)
+
+    def beyond(self, text: str) -> int:
+        """The place after a text that must follow somewhere."""
+        end = self.text.find(text, self.at)
+        if end < 0:
+            raise ParseError(f"Missing '{text}' in expression or statement.")
+        return end + len(text)
 
     def keyword(self) -> str:
         """The word here in lower case, without going past it."""
@@ -126,6 +147,8 @@ class Reader:
         self.at += 1
         if self.peek() == "{":
             end = self.text.find("}", self.at)
+            if end < 0:
+                raise ParseError("Braced variable is missing its closing '}'.")
             name = self.text[self.at + 1 : end]
             self.at = end + 1
             return Variable(name.lower())
@@ -140,7 +163,8 @@ class Reader:
 
     def expandable(self, body: str) -> Expandable:
         """A text in which variables and sub-expressions are replaced."""
-        parser = type(self)(body)
+        self.spend(len(body))
+        parser = type(self)(body, self._left)
         parts: list[str | Expression] = []
         plain: list[str] = []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import fnmatch
 import functools
 import re
@@ -14,11 +16,12 @@ from winready_sandbox.machine.process import Exit, Process
 from winready_sandbox.programs import record
 from winready_sandbox.programs.pacing import Pace
 from winready_sandbox.programs.powershell import display, native
+from winready_sandbox.programs.powershell.accounting import Account, Gathered
 from winready_sandbox.programs.powershell.binding import Cmdlet, bind
 from winready_sandbox.programs.powershell.cmdlets import ALIASES, CMDLETS
 from winready_sandbox.programs.powershell.evaluation import Evaluator, Parameter
 from winready_sandbox.programs.powershell.failures import as_failure, error_record
-from winready_sandbox.programs.powershell.operators import compare, equal
+from winready_sandbox.programs.powershell.operators import equal
 from winready_sandbox.programs.powershell.parser import Parser
 from winready_sandbox.programs.powershell.syntax import (
     Assignment,
@@ -40,9 +43,21 @@ from winready_sandbox.programs.powershell.syntax import (
     Variable,
     While,
 )
-from winready_sandbox.programs.powershell.values import PowerShellError, PSObject, as_list, to_text, truth, unrolled
+from winready_sandbox.programs.powershell.values import (
+    LONGEST_VARIABLE,
+    PowerShellError,
+    PSObject,
+    as_list,
+    to_text,
+    truth,
+    unrolled,
+)
 
 Emit = Callable[[Any], None]
+AT_ONCE = 64
+"""Values that are passed on before anybody else gets a turn."""
+LONG = 2**14
+"""Characters of a script from which on it is read beside everything else."""
 ALWAYS = Value(Variable("true"))
 
 
@@ -79,6 +94,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.process)
+        self.account = Account(self, self.pace)
         self.evaluator = Evaluator(self)
 
     @property
@@ -106,6 +122,8 @@ class Session:
         """Set a variable in the current (or the named) scope."""
         prefix, _, plain = name.rpartition(":")
         if prefix == "env":
+            if len(to_text(value)) > LONGEST_VARIABLE:
+                raise PowerShellError("Environment variable name or value is too long.", "ArgumentException")
             if value is None or value == "":
                 self.process.env.pop(plain, None)
             else:
@@ -146,9 +164,10 @@ class Session:
     async def script(self, text: str, emit: Emit, arguments: list[Any] | None = None) -> None:
         """Run a text."""
         try:
-            block = Parser(text).parse()
-        except ParseError as error:
-            raise PowerShellError(str(error), "ParserError", "ParserError") from None
+            block = Parser(text).parse() if len(text) < LONG else await asyncio.to_thread(Parser(text).parse)
+        except (ParseError, RecursionError) as error:
+            reason = "The script is nested too deeply." if isinstance(error, RecursionError) else str(error)
+            raise PowerShellError(reason, "ParserError", "ParserError") from None
         await self.invoke(block, arguments or [], emit)
 
     async def invoke(
@@ -193,19 +212,31 @@ class Session:
 
     async def collect(self, statement: Statement) -> list[Any]:
         """Run a statement and keep its output."""
-        found: list[Any] = []
-        await self.statement(statement, found.append)
-        return found
+        with self.account.gathering() as found:
+            await self.statement(statement, found.append)
+        return list(found)
 
     async def condition(self, statement: Statement) -> bool:
         """Run a statement as a condition."""
-        if isinstance(statement, Value) and not statement.redirections:
-            return truth(await self.evaluator.value(statement.expression))
-        return truth(unrolled(await self.collect(statement)))
+        before = self.account.unfinished
+        try:
+            if isinstance(statement, Value) and not statement.redirections:
+                return truth(await self.evaluator.value(statement.expression))
+            return truth(unrolled(await self.collect(statement)))
+        finally:
+            self.account.unfinished = before
 
     async def statement(self, node: Statement, emit: Emit) -> None:
         """Run one statement."""
         await self.pace.step()
+        await self.process.stdout.room()
+        before = self.account.unfinished
+        try:
+            await self._statement(node, emit)
+        finally:
+            self.account.unfinished = before
+
+    async def _statement(self, node: Statement, emit: Emit) -> None:
         if isinstance(node, Value | Command):
             await self._pipeline([node], emit)
         elif isinstance(node, Pipeline):
@@ -283,7 +314,7 @@ class Session:
                 else:
                     wanted = await self.evaluator.value(pattern)
                     if node.regex:
-                        fits = truth(compare("match", value, wanted, self.evaluator.remember))
+                        fits = truth(await self.evaluator.match(value, wanted))
                     elif node.wildcard:
                         fits = fnmatch.fnmatchcase(to_text(value).lower(), to_text(wanted).lower())
                     else:
@@ -297,7 +328,7 @@ class Session:
     async def _try(self, node: Try, emit: Emit) -> None:
         try:
             await self.run(node.body, emit)
-        except (PowerShellError, OutOfMemory, FileError) as error:
+        except (PowerShellError, OutOfMemory, FileError, RecursionError) as error:
             failure = as_failure(error)
             for types, body in node.handlers:
                 if not types or any(each.rpartition(".")[2] in failure.kind.lower() for each in types):
@@ -325,38 +356,46 @@ class Session:
             raise ReturnValue
         if node.keyword == "exit":
             text = to_text(unrolled(values)) or str(self.last_native if node.value is not None else 0)
-            raise Exit(int(text) if re.fullmatch(r"-?\d+", text) else 0)
+            raise Exit(int(text) if re.fullmatch(r"-?\d{1,12}", text, re.ASCII) else 0)
         raise LoopExit(ends=node.keyword == "break")
 
     async def _pipeline(self, stages: list[Command | Value], emit: Emit) -> None:
-        inputs: list[Any] | None = None
-        for index, stage in enumerate(stages):
-            final = index == len(stages) - 1
-            found: list[Any] = []
-            sink = emit if final else found.append
-            sink, finish = await self._redirected(stage.redirections, sink)
-            try:
-                if isinstance(stage, Value):
-                    value = await self.evaluator.value(stage.expression)
-                    self.succeeded = True
-                    for item in value if isinstance(value, list | range) else [value]:
-                        if item is not None:
-                            sink(item)
-                else:
-                    await self.command(stage, inputs, sink)
-            finally:
-                self.errors_to = None
-                finish()
-            inputs = found
+        with contextlib.ExitStack() as under_way:
+            inputs: list[Any] | None = None
+            for stage in stages[:-1]:
+                found = under_way.enter_context(self.account.gathering())
+                await self._stage(stage, inputs, found.append)
+                inputs = found
+            await self._stage(stages[-1], inputs, emit)
+
+    async def _stage(self, stage: Command | Value, inputs: list[Any] | None, sink: Emit) -> None:
+        sink, finish = await self._redirected(stage.redirections, sink)
+        try:
+            if isinstance(stage, Value):
+                value = await self.evaluator.value(stage.expression)
+                self.succeeded = True
+                for count, item in enumerate(value if isinstance(value, list | range) else [value], 1):
+                    if item is not None:
+                        sink(item)
+                    if count % AT_ONCE == 0:
+                        await self.pace.step()
+                        await self.process.stdout.room()
+            else:
+                await self.command(stage, inputs, sink)
+        finally:
+            self.errors_to = None
+            finish()
 
     async def _redirected(self, redirections: list[Redirection], emit: Emit) -> tuple[Emit, Callable[[], None]]:
         finishers: list[Callable[[], None]] = []
+        begun: list[Gathered] = []
         for redirection in redirections:
             if redirection.target is None:
                 self.errors_to = emit
                 continue
             target = to_text(await self.evaluator.value(redirection.target))
-            kept: list[Any] = []
+            kept = self.account.begin()
+            begun.append(kept)
             if redirection.stream in ("1", "*"):
                 emit = kept.append
             if redirection.stream in ("2", "*"):
@@ -367,6 +406,8 @@ class Session:
         def finish() -> None:
             for each in finishers:
                 each()
+            for kept in begun:
+                self.account.drop(kept)
 
         return emit, finish
 

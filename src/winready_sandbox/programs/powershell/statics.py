@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from winready_sandbox.chance import unique
 from winready_sandbox.programs.powershell import interop
 from winready_sandbox.programs.powershell.types import plain_name
-from winready_sandbox.programs.powershell.values import PowerShellError, to_text
+from winready_sandbox.programs.powershell.values import LONGEST_VARIABLE, PowerShellError, to_text
 
 if TYPE_CHECKING:
     from winready_sandbox.programs.powershell.session import Session
@@ -42,6 +42,8 @@ def _get_variable(session: Session, arguments: list[Any]) -> str | None:
 
 def _set_variable(session: Session, arguments: list[Any]) -> None:
     variables, key, value = _variables(session, arguments[2:]), to_text(arguments[0]), to_text(arguments[1])
+    if len(value) > LONGEST_VARIABLE:
+        raise PowerShellError("Environment variable name or value is too long.", "ArgumentException")
     if value:
         variables[key] = value
     else:

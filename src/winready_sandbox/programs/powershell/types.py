@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from winready_sandbox.programs.powershell.values import Hash, NetArray, PowerShellError, PSObject, to_number, to_text
+from winready_sandbox.programs.powershell.values import Hash, NetArray, PowerShellError, PSObject, to_text, whole
 
 
 def plain_name(name: str) -> str:
@@ -54,7 +54,10 @@ def wmi_date(text: Any) -> datetime.datetime:
         raise PowerShellError(
             f'Exception calling "ConvertToDateTime": "{to_text(text)}"', "ArgumentOutOfRangeException"
         )
-    return datetime.datetime.strptime(match[0], "%Y%m%d%H%M%S")
+    try:
+        return datetime.datetime.strptime(match[0], "%Y%m%d%H%M%S")
+    except ValueError:
+        raise PowerShellError("Specified argument was out of the range of valid values.", "OutOfRange") from None
 
 
 def new_object(name: str, arguments: list[Any]) -> Any:
@@ -68,7 +71,7 @@ def new_object(name: str, arguments: list[Any]) -> Any:
     return function(arguments)
 
 
-CASTS: dict[str, Callable[[Any], Any]] = {"guid": to_text, "intptr": lambda value: int(to_number(value))}
+CASTS: dict[str, Callable[[Any], Any]] = {"guid": to_text, "intptr": whole}
 OBJECTS: dict[str, Callable[[list[Any]], Any]] = {
-    "byte[]": lambda arguments: NetArray(int(to_number(arguments[0])) if arguments else 0),
+    "byte[]": lambda arguments: NetArray(max(0, whole(arguments[0])) if arguments else 0),
 }

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator
 from typing import Any
+
+from winready_sandbox.machine.errors import OutOfMemory
+
+ITEM = 64
+"""Bytes that a value costs, whatever it is."""
+LONGEST_VARIABLE = 32767
+"""Characters of a variable of the environment."""
+MOST_ITEMS = 2**17
+"""Items that a list can have."""
 
 
 class PowerShellError(Exception):
@@ -104,9 +114,11 @@ def to_text(value: Any) -> str:
     if isinstance(value, bool):
         return "True" if value else "False"
     if isinstance(value, float):
+        if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         return f"{value:.15g}" if value != int(value) or abs(value) > 1e15 else str(int(value))
     if isinstance(value, list | range):
-        return " ".join(to_text(item) for item in value)
+        return " ".join(to_text(item) for item in flat(value))
     if isinstance(value, NetArray):
         return " ".join(to_text(value.items.get(index, 0)) for index in range(min(value.length, 1000)))
     if isinstance(value, Hash):
@@ -122,6 +134,43 @@ def to_text(value: Any) -> str:
     return str(value)
 
 
+def flat(values: list[Any] | range) -> Iterator[Any]:
+    """The items of a list, and those of lists in it; raises `OutOfMemory` where they are too many."""
+    left = MOST_ITEMS
+    pending: list[Iterator[Any]] = [iter(values)]
+    while pending:
+        for item in pending[-1]:
+            left -= 1
+            if left < 0 or len(pending) > MOST_ITEMS:
+                raise OutOfMemory
+            if isinstance(item, list | range):
+                pending.append(iter(item))
+                break
+            yield item
+        else:
+            pending.pop()
+
+
+def fitting(value: int | float) -> int | float:
+    """A number as there is one: what needs more than 64 bits becomes a fraction that is about as large."""
+    if isinstance(value, float) or -(2**63) <= value < 2**63:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def whole(value: Any) -> int:
+    """A value where only an integer will do."""
+    number = to_number(value)
+    if not -(2**31) <= number < 2**31:
+        message = f'Cannot convert value "{to_text(value)}" to type "System.Int32".'
+        reason = "Value was either too large or too small for an Int32."
+        raise PowerShellError(f'{message} Error: "{reason}"', "InvalidCastIConvertible")
+    return int(number)
+
+
 def to_number(value: Any) -> int | float:
     """A value in arithmetic; raises as PowerShell does."""
     if isinstance(value, bool):
@@ -133,7 +182,7 @@ def to_number(value: Any) -> int | float:
     if isinstance(value, str):
         text = value.strip()
         try:
-            return int(text, 16) if text.lower().startswith("0x") else int(text)
+            return fitting(int(text, 16) if text.lower().startswith("0x") else int(text))
         except ValueError:
             try:
                 return float(text) if text else 0
@@ -161,6 +210,8 @@ def as_list(value: Any) -> list[Any]:
         return []
     if isinstance(value, list):
         return value
+    if isinstance(value, range | NetArray) and len(value) > MOST_ITEMS:
+        raise OutOfMemory
     if isinstance(value, range):
         return list(value)
     if isinstance(value, NetArray):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from winready_sandbox.machine.errors import ExecError
 from winready_sandbox.machine.process import BROKEN_PIPE, Exit
 from winready_sandbox.programs.sh.conditions import Condition, TestFailure
-from winready_sandbox.streams import Pipe
+from winready_sandbox.streams import Pipe, encoded
 
 if TYPE_CHECKING:
     from winready_sandbox.programs.sh.shell import Shell
@@ -25,12 +25,13 @@ async def _true(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
 def _print(handles: dict[int, Pipe], text: str) -> int:
     if handles[1].closed:
         raise Exit(BROKEN_PIPE)
-    handles[1].write(text.encode("utf-8", "surrogateescape"))
+    handles[1].write(encoded(text))
     return 0
 
 
 async def _echo(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
-    return _print(handles, f"{' '.join(argv[1:])}\n")
+    ends = argv[1:2] != ["-n"]
+    return _print(handles, " ".join(argv[1 if ends else 2 :]) + ("\n" if ends else ""))
 
 
 async def _printf(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
@@ -47,9 +48,9 @@ def _byte(match: re.Match[str]) -> str:
 
 async def _test(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
     words = argv[1:]
-    if argv[0] == "[":
-        if words[-1:] != ["]"]:
-            shell.complain(handles, "[: missing ]")
+    if closing := {"[": "]", "[[": "]]"}.get(argv[0]):
+        if words[-1:] != [closing]:
+            shell.complain(handles, f"{argv[0]}: missing {closing}")
             return 2
         words = words[:-1]
     process = shell.process
@@ -61,7 +62,7 @@ async def _test(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
 
 
 async def _exit(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
-    raise Exit(int(argv[1]) if len(argv) > 1 and re.fullmatch(r"-?\d+", argv[1]) else shell.status)
+    raise Exit(int(argv[1]) if len(argv) > 1 and re.fullmatch(r"-?\d{1,9}", argv[1], re.ASCII) else shell.status)
 
 
 async def _exec(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
@@ -90,12 +91,24 @@ async def _trap(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
     return 0
 
 
+async def _cd(shell: Shell, argv: list[str], handles: dict[int, Pipe]) -> int:
+    target = argv[1] if len(argv) > 1 else shell.env.get("HOME", "/")
+    files = shell.process.files
+    if not files.is_dir(target, shell.cwd):
+        shell.complain(handles, f"cd: can't cd to {target}: No such file or directory")
+        return 2
+    shell.cwd = files.absolute(target, shell.cwd)
+    return 0
+
+
 BUILTINS: dict[str, Builtin] = {
+    "cd": _cd,
     "true": _true,
     "echo": _echo,
     "printf": _printf,
     "test": _test,
     "[": _test,
+    "[[": _test,
     "exit": _exit,
     "exec": _exec,
     "trap": _trap,

@@ -18,6 +18,8 @@ class ExpansionError(Exception):
     """`${NAME:?message}`, unset variables under `set -u`, bad arithmetic."""
 
 
+_FIELD = 64
+"""Bytes that a field costs beside its text."""
 Piece = tuple[str, bool]
 """A text and whether it was quoted (then it is neither split nor globbed)."""
 
@@ -25,18 +27,28 @@ Piece = tuple[str, bool]
 async def fields(shell: Shell, words: list[Word]) -> list[str]:
     """All words expanded into the arguments of a command."""
     result: list[str] = []
+    size = 0
     for word in words:
         for pieces in await _split(shell, word):
-            result += _glob(shell, pieces)
+            found = _glob(shell, pieces)
+            size += sum(len(each) + _FIELD for each in found)
+            shell.relatives.holding.check(size)
+            shell.pace.work(_FIELD)
+            await shell.pace.rest()
+            result += found
     return result
 
 
 async def text(shell: Shell, word: Word) -> str:
     """A word as one text, without splitting or globbing (assignments, redirections, `case`)."""
     out: list[str] = []
+    size = 0
     for part in _home(shell, word):
         values = await _part(shell, part)
         out.append(" ".join(values) if isinstance(values, list) else values)
+        size += len(out[-1])
+        shell.relatives.holding.check(size)
+    shell.pace.work(size)
     return "".join(out)
 
 
@@ -78,6 +90,7 @@ async def _split(shell: Shell, word: Word) -> list[list[Piece]]:
             current.append((values, part.quoted))
             started = True
             continue
+        shell.relatives.holding.check(sum(values.count(each) for each in separators) * _FIELD)
         pieces = re.split(f"[{re.escape(separators)}]+", values) if separators else [values]
         for index, piece in enumerate(pieces):
             if index:
@@ -153,7 +166,10 @@ async def _parameter(shell: Shell, part: Parameter) -> str | list[str]:
             message = await text(shell, word)
             raise ExpansionError(f"{part.name}: {message or 'parameter not set or null'}")
         return value or ""
-    return await _edited(shell, value or "", operator, word)
+    try:
+        return await _edited(shell, value or "", operator, word)
+    except ArithmeticFailure:
+        raise ExpansionError("arithmetic syntax error") from None
 
 
 async def _edited(shell: Shell, value: str, operator: str, word: Word) -> str:
@@ -165,10 +181,16 @@ async def _edited(shell: Shell, value: str, operator: str, word: Word) -> str:
                 return value[size:]
             if operator.startswith("%") and fnmatch.fnmatchcase(value[size:], wanted):
                 return value[:size]
+            shell.pace.work(size if operator.startswith("#") else len(value) - size)
+            await shell.pace.rest()
         return value
     if operator in ("/", "//"):
         old, _, new = (await text(shell, word)).partition("/")
-        return value.replace(old, new, -1 if operator == "//" else 1) if old else value
+        if not old:
+            return value
+        times = value.count(old) if operator == "//" else 1
+        shell.relatives.holding.check(len(value) + times * max(0, len(new) - len(old)))
+        return value.replace(old, new, times)
     if operator == ":":
         start, _, length = (await text(shell, word)).partition(":")
         begin = evaluate(start or "0", lambda name: shell.get(name) or "0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import random
 from dataclasses import dataclass, field
 
 from winready_sandbox.machine import executables, paths
@@ -11,6 +12,7 @@ from winready_sandbox.machine.environment import Environment
 from winready_sandbox.machine.errors import ExecError, FileError, IsDirectory, NotFound
 from winready_sandbox.machine.process import Exit, Process
 from winready_sandbox.programs import record
+from winready_sandbox.programs.holding import Holding
 from winready_sandbox.programs.output import Collector, FileWriter, NullWriter, filled
 from winready_sandbox.programs.pacing import Pace
 from winready_sandbox.programs.sh import builtins, expand
@@ -31,9 +33,28 @@ from winready_sandbox.programs.sh.syntax import (
     Subshell,
 )
 from winready_sandbox.programs.sh.words import ShellSyntaxError
-from winready_sandbox.streams import Pipe
+from winready_sandbox.streams import Pipe, encoded
 
 Handles = dict[int, Pipe]
+MOST_FORKS = 256
+"""Parts of a script that run at once, as a limit of processes has it."""
+LONG = 2**14
+"""Characters of a script from which on it is read beside everything else."""
+
+
+class Family:
+    """What a shell and its subshells share: the processor, their memory, and how many of them there are."""
+
+    def __init__(self, process: Process) -> None:
+        self.pace = Pace(process)
+        self.holding = Holding(process)
+        self.forks = 0
+        self.bytes = 0
+
+    def grow(self, size: int) -> None:
+        """Hold so many bytes more, or less."""
+        self.bytes += size
+        self.holding.book(self.bytes)
 
 
 @dataclass
@@ -54,8 +75,12 @@ class Shell:
     jobs: list[asyncio.Task[int]] = field(default_factory=list)
     last_job: int = 0
 
+    family: Family | None = None
+
     def __post_init__(self) -> None:
-        self.pace = Pace(self.process)
+        self.relatives = self.family or Family(self.process)
+        self.pace = self.relatives.pace
+        self._sizes: dict[str, int] = {}
 
     @property
     def name(self) -> str:
@@ -67,6 +92,8 @@ class Shell:
         if name.isdigit():
             index = int(name)
             return self.arguments[index] if index < len(self.arguments) else None
+        if name == "RANDOM":
+            return str(random.randrange(32768))
         special = {
             "?": str(self.status),
             "$": str(self.process.pid),
@@ -80,6 +107,8 @@ class Shell:
 
     def set(self, name: str, value: str) -> None:
         """Assign a variable, exported or not."""
+        self.relatives.grow(len(value) - self._sizes.get(name, 0))
+        self._sizes[name] = len(value)
         if name in self.env:
             self.env[name] = value
         else:
@@ -96,12 +125,18 @@ class Shell:
             dict(self.functions),
             self.traces,
             self.status,
+            family=self.relatives,
         )
+
+    def leave(self) -> None:
+        """A subshell is over, and what it held."""
+        self.relatives.grow(-sum(self._sizes.values()))
+        self._sizes.clear()
 
     async def script(self, text: str, handles: Handles, *, last: bool = False) -> int:
         """Run a text; with ``last`` its final command may take the place of the shell."""
         try:
-            tree = Parser(text).parse()
+            tree = Parser(text).parse() if len(text) < LONG else await asyncio.to_thread(Parser(text).parse)
         except ShellSyntaxError as error:
             self.complain(handles, str(error))
             self.status = 2
@@ -115,17 +150,19 @@ class Shell:
 
     def complain(self, handles: Handles, text: str) -> None:
         """An error message of the shell itself."""
-        handles[2].write(f"{self.name}: {text}\n".encode())
+        handles[2].write(encoded(f"{self.name}: {text}\n"))
 
     async def substitute(self, script: str) -> str:
         """The output of a script."""
-        collected = Collector()
+        collected = Collector(self.relatives.holding.check)
         child = self.copy()
         handles = {0: self._current[0], 1: collected, 2: self._current[2]} if self._current else {}
         try:
             self.status = await child.script(script, handles)
         except Exit as ended:
             self.status = ended.code
+        finally:
+            child.leave()
         return collected.text().replace("\r\n", "\n") if self.process.windows else collected.text()
 
     _current: Handles = field(default_factory=dict)
@@ -200,11 +237,15 @@ class Shell:
             return await child.run(body, handles)
         except Exit as ended:
             return ended.code & 0xFF
+        finally:
+            child.leave()
 
     async def _pipeline(self, node: Pipeline, handles: Handles) -> int:
         if len(node.commands) == 1:
             code = int(await self._test(node.commands[0], handles))
             return code if node.negated else 1 - code
+        if not self._may_fork(handles, len(node.commands)):
+            return 2
         tasks: list[asyncio.Task[int]] = []
         source = handles[0]
         for index, command in enumerate(node.commands):
@@ -218,6 +259,8 @@ class Shell:
             for task in tasks:
                 task.cancel()
             raise
+        finally:
+            self.relatives.forks -= len(tasks)
         return int(not code) if node.negated else code
 
     async def _stage(self, command: ShellNode, handles: Handles, index: int, final: bool) -> int:
@@ -230,10 +273,25 @@ class Shell:
                 handles[0].close()
 
     def _start_job(self, node: ShellNode, handles: Handles) -> None:
+        if not self._may_fork(handles, 1):
+            raise Exit(2)
         silent = {**handles, 0: filled(b"")}
         task = asyncio.create_task(self._subshell(node, silent))
+        task.add_done_callback(self._job_over)
         self.jobs.append(task)
         self.last_job = self.process.pid + len(self.jobs)
+
+    def _may_fork(self, handles: Handles, number: int) -> bool:
+        if self.relatives.forks + number > MOST_FORKS:
+            self.complain(handles, "can't fork: Resource temporarily unavailable")
+            return False
+        self.relatives.forks += number
+        return True
+
+    def _job_over(self, task: asyncio.Task[int]) -> None:
+        self.relatives.forks -= 1
+        if not task.cancelled():
+            task.exception()
 
     async def _signals(self, handles: Handles) -> None:
         action = self.traps.get("TERM")
@@ -248,13 +306,18 @@ class Shell:
         for redirect in redirects:
             if redirect.operator in ("<<", "<<-", "<<<"):
                 text = await expand.text(self, redirect.target)
-                current[redirect.handle] = filled(f"{text}\n".encode() if redirect.operator == "<<<" else text.encode())
+                current[redirect.handle] = filled(encoded(f"{text}\n" if redirect.operator == "<<<" else text))
                 continue
             target = await expand.text(self, redirect.target)
-            if redirect.operator in (">&", "<&") and (target.isdigit() or target == "-"):
-                current[redirect.handle] = NullWriter() if target == "-" else current[int(target)]
-                continue
-            pipe = self._open(redirect, target, handles)
+            pipe: Pipe | None
+            if redirect.operator in (">&", "<&") and (target.isdecimal() or target == "-"):
+                pipe = NullWriter() if target == "-" else current.get(int(target[:9]))
+                if pipe is not None:
+                    current[redirect.handle] = pipe
+                    continue
+                self.complain(handles, f"{target}: Bad file descriptor")
+            else:
+                pipe = self._open(redirect, target, handles)
             if pipe is None:
                 for each in opened:
                     each.close()
@@ -297,13 +360,18 @@ class Shell:
             return 1
         try:
             if self.traces and argv:
-                handles[2].write(f"+ {' '.join(argv)}\n".encode())
+                handles[2].write(encoded(f"+ {' '.join(argv)}\n"))
             if not argv:
                 for name, value in assignments:
                     self.set(name, value)
                 substituted = any(node.assignments)
                 return self.status if substituted and "$(" in repr(node.assignments) else 0
-            return await self.execute(argv, dict(assignments), redirected, replace=replace)
+            code = await self.execute(argv, dict(assignments), redirected, replace=replace)
+            await redirected[1].room()
+            return code
+        except FileError as error:
+            self.complain(handles, f"write error: {error.linux}")
+            return 1
         finally:
             for pipe in opened:
                 pipe.close()

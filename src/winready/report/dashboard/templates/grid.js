@@ -3,9 +3,10 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const grid = document.getElementById("grid");
   if (!grid) return;
-  const NAMES = { p: "passed", f: "failed", b: "blocked", n: "not applicable", e: "error", ".": "not selected" };
-  const MARKS = { p: "✓", f: "✗", b: "■", n: "-", e: "!", ".": "" };
-  const CELL = 22, HEAD = 100, GROUP = 28, PAGE = 25;
+  const NAMES = { p: "passed", f: "failed", b: "blocked", n: "not applicable", e: "error", c: "contradiction", d: "known by data only", ".": "not selected" };
+  const READY = { p: "ready", f: "not ready", b: "cannot be told", ".": "not asked about" };
+  const MARKS = { p: "✓", f: "✗", b: "■", n: "-", e: "!", c: "≠", d: "·", ".": "" };
+  const CELL = 22, HEAD = 100, GROUP = 28, PAGE = 25, WHOLE = 40, NOTE = 220;
   const cluster = document.getElementById("cluster");
   const search = document.getElementById("search");
   const trouble = document.getElementById("trouble");
@@ -15,6 +16,17 @@
   const list = document.getElementById("list");
   const more = document.getElementById("more");
   const marked = [];
+  const unfolded = new Set();
+  // Rows of the grid in the order in which the reasons count them; areas fold the features below them.
+  const all = [
+    ...data.requirements.map((item) => ({ ...item, kind: "requirement", group: item.category })),
+    ...data.features.map((item) => ({ ...item, kind: "feature", group: "Features" })),
+    ...data.workloads.map((item) => ({ ...item, kind: "workload", group: "Workloads" })),
+    ...data.rules.map((item) => ({ ...item, kind: "rule", group: "Rules of the run" })),
+  ];
+  all.forEach((item, number) => { item.number = number; item.text = `${item.id} ${item.name || ""} ${item.area || ""}`.toLowerCase(); });
+  const those = (kind) => all.filter((item) => item.kind === kind);
+  const areas = data.areas.map((item) => ({ ...item, kind: "area", group: "Features", members: those("feature").filter((each) => each.area === item.id) }));
   let rows = [], columns = [], at = { row: 0, column: 0 }, wantsFocus = false;
 
   for (const name of [...new Set(data.runs.map((run) => run.cluster))].sort()) {
@@ -32,34 +44,66 @@
     if (text !== undefined) made.textContent = text;
     return made;
   };
-  const good = (run) => run.verdict.startsWith("Pass");
+  const SIGNS = { passed: "✓", failed: "✗", blocked: "■" };
   const flaky = new Map();
   for (const [name, ids] of Object.entries(data.flaky)) for (const id of ids) flaky.set(id, [...(flaky.get(id) || []), name]);
   const isFlaky = (id) => (flaky.get(id) || []).filter((name) => !cluster.value || name === cluster.value);
 
+  const pick = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const narrow = words.length > 0 || trouble.checked;
+    const fits = (item) => words.every((word) => item.text.includes(word)) && (!trouble.checked || columns.some((column) => "fbec".includes(item.cells[column])));
+    const told = (item) => columns.some((column) => item.cells[column] !== ".");
+    const rules = those("rule").filter((item) => told(item) && fits(item));
+    const found = { requirement: those("requirement").filter(fits), feature: 0, workload: those("workload").filter((item) => told(item) && fits(item)) };
+    const folded = [];
+    for (const area of areas) {
+      const members = area.members.filter((item) => told(item) && fits(item));
+      if (!members.length) continue;
+      found.feature += members.length;
+      area.open = narrow || unfolded.has(area.id);
+      folded.push(area, ...(area.open ? members : []));
+    }
+    rows = [...rules, ...found.requirement, ...folded, ...found.workload];
+    at = { row: Math.min(at.row, Math.max(rows.length - 1, 0)), column: Math.min(at.column, Math.max(columns.length - 1, 0)) };
+    const counts = [`${found.requirement.length} of ${data.requirements.length} requirements`];
+    if (data.features.length) counts.push(`${found.feature} of ${data.features.length} features`);
+    if (data.workloads.length) counts.push(`${found.workload.length} of ${data.workloads.length} workloads`);
+    shown.textContent = `${counts.join(", ")}, ${columns.length} ${columns.length === 1 ? "run" : "runs"}`;
+    grid.replaceChildren();
+    grid.classList.toggle("whole", rows.length <= WHOLE);
+    grid.setAttribute("aria-colcount", columns.length + 1);
+    build();
+    draw(true);
+  };
   const choose = () => {
     columns = data.runs.map((_, index) => index).filter((index) => !cluster.value || data.runs[index].cluster === cluster.value);
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    rows = data.requirements.map((_, index) => index).filter((index) => {
-      const item = data.requirements[index];
-      if (!words.every((word) => item.id.includes(word))) return false;
-      return !trouble.checked || columns.some((column) => "fbe".includes(item.cells[column]));
-    });
-    at = { row: Math.min(at.row, Math.max(rows.length - 1, 0)), column: Math.min(at.column, Math.max(columns.length - 1, 0)) };
-    shown.textContent = `${rows.length} of ${data.requirements.length} requirements, ${columns.length} ${columns.length === 1 ? "run" : "runs"}`;
     const query = new URLSearchParams();
     if (cluster.value) query.set("cluster", cluster.value);
     if (search.value) query.set("q", search.value);
     if (trouble.checked) query.set("trouble", "1");
     history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
-    grid.replaceChildren();
-    grid.setAttribute("aria-colcount", columns.length + 1);
-    build();
-    draw(true);
+    pick();
     listed = PAGE;
     enumerate();
   };
+  const fold = (area) => {
+    const { scrollLeft, scrollTop } = grid;
+    if (!unfolded.delete(area)) unfolded.add(area);
+    pick();
+    grid.scrollLeft = scrollLeft;
+    grid.scrollTop = scrollTop;
+    draw(true);
+    for (const button of grid.querySelectorAll(".fold")) if (button.dataset.area === area) button.focus({ preventScroll: true });
+  };
 
+  const makeFold = (area) => {
+    const button = element("button", "fold", `${area.open ? "▾" : "▸"} ${area.id} (${area.members.length})`);
+    button.type = "button";
+    button.dataset.area = area.id;
+    button.setAttribute("aria-expanded", area.open);
+    return button;
+  };
   let lines = [], head = null, first = -1, last = -1;
   const build = () => {
     const width = columns.length * CELL;
@@ -73,9 +117,10 @@
     head.append(corner, cells);
     space.append(head);
     lines = [];
+    const noted = [];
     let top = HEAD, category = "", spoken = 1;
-    rows.forEach((index, number) => {
-      const { id, category: own } = data.requirements[index];
+    rows.forEach((item, number) => {
+      const { id, kind, group: own } = item;
       if (own !== category) {
         category = own;
         const title = element("div", "row group");
@@ -83,6 +128,7 @@
         title.setAttribute("aria-rowindex", ++spoken);
         title.style.top = `${top}px`;
         const name = element("div", "who", own);
+        if (kind !== "requirement" && kind !== "rule") name.append(element("span", "aside", " advisory, no part of the verdict"));
         name.setAttribute("role", "rowheader");
         title.append(name);
         space.append(title);
@@ -94,8 +140,8 @@
       line.style.top = `${top}px`;
       const who = element("div", "who");
       who.setAttribute("role", "rowheader");
-      who.title = id;
-      const turns = isFlaky(id);
+      who.title = item.name ? `${id}: ${item.name}` : id;
+      const turns = kind === "requirement" ? isFlaky(id) : [];
       if (turns.length) {
         const sign = element("span", "flaky", "≈");
         sign.title = `flaky on ${turns.join(", ")}: passed and failed in turns`;
@@ -104,17 +150,30 @@
         who.append(sign);
       }
       const prefix = `${own.toLowerCase()}.`;
-      who.append(id.startsWith(prefix) ? id.slice(prefix.length) : id);
+      if (kind === "area") who.append(makeFold(item));
+      else who.append(kind === "requirement" && id.startsWith(prefix) ? id.slice(prefix.length) : id.replace(/^rule\./, ""));
+      who.classList.toggle("member", kind === "feature");
       const inner = element("div", "cells");
       inner.style.width = `${width}px`;
       line.append(who, inner);
       space.append(line);
-      lines.push({ line, inner, index, number, top });
+      if (columns.length) noted.push([line, item]);
+      lines.push({ inner, item, number, top });
       top += CELL;
     });
     space.style.height = `${top}px`;
     grid.setAttribute("aria-rowcount", spoken);
     grid.append(space);
+    // Few runs leave room: there stands what the newest run says, or what the row is about.
+    const room = grid.clientWidth - head.firstChild.offsetWidth - width - 24;
+    for (const [line, item] of room < NOTE ? [] : noted) {
+      const letter = item.cells[columns[0]], why = data.why[`${item.number}.${columns[0]}`];
+      const bad = "febc".includes(letter) && why !== undefined;
+      const note = element("div", bad ? "note bad" : "note", bad ? data.reasons[why] : item.statement || item.name || "");
+      note.style.width = `${room}px`;
+      note.setAttribute("aria-hidden", "true");
+      line.append(note);
+    }
     first = last = -1;
   };
 
@@ -122,10 +181,10 @@
   // the screen shows.
   const makeHead = (place) => {
     const run = data.runs[columns[place]];
-    const link = element("a", `run ${good(run) ? "good" : "bad"}`);
-    link.append(element("span", "when", run.started.slice(5)), element("span", "sign", good(run) ? "✓" : "✗"));
+    const link = element("a", `run ${run.tone}`);
+    link.append(element("span", "when", run.started.slice(5)), element("span", "sign", SIGNS[run.tone]));
     link.href = `/runs/${encodeURIComponent(run.id)}`;
-    link.title = `${run.id}: ${run.verdict}, Kubernetes ${run.version}, ${run.cluster}`;
+    link.title = `${run.id}: ${run.verdict}, Kubernetes ${run.version}, ${run.cluster}${run.why ? `\n${run.why}` : ""}`;
     link.tabIndex = -1;
     link.classList.toggle("marked", marked.includes(run.id));
     const top = element("div", "top");
@@ -135,15 +194,16 @@
     top.append(link);
     return top;
   };
-  const makeCell = (letters, number, place) => {
-    const letter = letters[columns[place]];
+  const nameOf = (item, letter) => (item.kind === "workload" ? READY : NAMES)[letter] || NAMES[letter];
+  const makeCell = (item, number, place) => {
+    const letter = item.cells[columns[place]];
     const cell = element("div", `cell ${letter}`, MARKS[letter]);
     cell.style.left = `${place * CELL + 1}px`;
     cell.dataset.row = number;
     cell.dataset.column = place;
     cell.setAttribute("role", "gridcell");
     cell.setAttribute("aria-colindex", place + 2);
-    cell.setAttribute("aria-label", NAMES[letter]);
+    cell.setAttribute("aria-label", nameOf(item, letter));
     cell.tabIndex = number === at.row && place === at.column ? 0 : -1;
     return cell;
   };
@@ -161,10 +221,7 @@
       inner.append(...range(last, to));
     };
     fill(head.lastChild, makeHead);
-    for (const { inner, index, number } of lines) {
-      const letters = data.requirements[index].cells;
-      fill(inner, (place) => makeCell(letters, number, place));
-    }
+    for (const { inner, item, number } of lines) fill(inner, (place) => makeCell(item, number, place));
     first = from; last = to;
     if (wantsFocus) focus();
   };
@@ -172,10 +229,11 @@
   const focus = () => { const cell = cellAt(at.row, at.column); if (cell) { cell.focus({ preventScroll: true }); wantsFocus = false; } };
   const place = (cell) => {
     const row = Number(cell.dataset.row), column = Number(cell.dataset.column);
-    const requirement = data.requirements[rows[row]], index = columns[column];
-    return { row, column, requirement, run: data.runs[index], letter: requirement.cells[index], why: data.why[`${rows[row]}.${index}`] };
+    const item = rows[row], index = columns[column];
+    return { row, column, item, index, run: data.runs[index], letter: item.cells[index], why: data.why[`${item.number}.${index}`] };
   };
-  const open = (cell) => { const { requirement, run } = place(cell); location.href = `/runs/${encodeURIComponent(run.id)}#${requirement.id}`; };
+  const sectionOf = (item) => ({ requirement: item.id, feature: `feature-${item.id}`, area: "features", workload: "workloads", rule: item.id })[item.kind];
+  const open = (cell) => { const { item, run } = place(cell); location.href = `/runs/${encodeURIComponent(run.id)}#${encodeURIComponent(sectionOf(item))}`; };
   const mark = (id) => {
     const known = marked.indexOf(id);
     if (known >= 0) marked.splice(known, 1); else marked.push(id);
@@ -208,7 +266,7 @@
   const enumerate = () => {
     list.replaceChildren(...columns.slice(0, listed).map((column) => {
       const run = data.runs[column];
-      const row = element("tr", good(run) ? "passed" : "failed");
+      const row = element("tr", run.tone);
       const box = element("input", "");
       box.type = "checkbox";
       box.value = run.id;
@@ -223,6 +281,7 @@
         badge.title = `${count} ${NAMES[letter]}`;
         tally.append(badge);
       }
+      for (const text of [run.features, run.workloads]) if (text) tally.append(element("span", "aside", text));
       const step = element("td", "step");
       for (const [name, ids] of Object.entries(changes(column) || {})) {
         if (!ids.length) continue;
@@ -230,8 +289,10 @@
         part.title = ids.join("\n");
         step.append(part);
       }
-      if (!step.childNodes.length) step.append(element("span", "soft", changes(column) ? "no change" : "first run"));
-      const cells = [element("td", ""), element("th", ""), element("td", "verdict", `${good(run) ? "✓" : "✗"} ${run.verdict}`), tally, step, element("td", "", run.version), element("td", "", run.cluster)];
+      if (!step.childNodes.length && outcomes(column).length) step.append(element("span", "soft", changes(column) ? "no change" : "first run"));
+      const cells = [element("td", ""), element("th", ""), element("td", "verdict", `${SIGNS[run.tone]} ${run.verdict}`), tally, step, element("td", "", run.version), element("td", "", run.cluster)];
+      if (run.why) cells[2].append(element("span", "because", run.why));
+      ["", "started", "verdict", "outcomes", "since the run before", "Kubernetes", "cluster"].forEach((name, index) => { if (index > 2) cells[index].dataset.name = name; });
       cells[0].append(box);
       cells[1].append(link);
       cells[1].scope = "row";
@@ -243,8 +304,13 @@
     more.textContent = `Show ${Math.min(left, 100)} more of ${left}`;
   };
   const tell = (cell) => {
-    const { requirement, run, letter, why } = place(cell);
-    tip.replaceChildren(element("b", "", `${requirement.id}: ${NAMES[letter]}`), document.createElement("br"), `${run.started}, ${run.id}`);
+    const { item, index, run, letter, why } = place(cell);
+    let heading = `${item.id}: ${nameOf(item, letter)}`;
+    if (item.kind === "area") {
+      const counts = [..."cfebpnd"].map((each) => [item.members.filter(({ cells }) => cells[index] === each).length, NAMES[each]]);
+      heading = `${item.id}: ${counts.filter(([count]) => count).map((pair) => pair.join(" ")).join(", ") || NAMES["."]}`;
+    }
+    tip.replaceChildren(element("b", "", heading), document.createElement("br"), `${run.started}, ${run.id}`);
     if (why !== undefined) tip.append(document.createElement("br"), data.reasons[why]);
     tip.hidden = false;
     const box = cell.getBoundingClientRect();
@@ -253,9 +319,18 @@
   };
 
   grid.addEventListener("scroll", () => { tip.hidden = true; requestAnimationFrame(() => draw(false)); }, { passive: true });
-  addEventListener("resize", () => draw(false));
+  let wide = innerWidth;
+  addEventListener("resize", () => {
+    if (wide === innerWidth) return draw(false);
+    wide = innerWidth;
+    const { scrollLeft, scrollTop } = grid;
+    pick();
+    grid.scrollTo(scrollLeft, scrollTop);
+    draw(true);
+  });
   grid.addEventListener("click", (event) => {
     if (event.target.matches(".cell")) open(event.target);
+    if (event.target.matches(".fold")) fold(event.target.dataset.area);
     const link = event.target.closest(".run");
     if (link && (event.shiftKey || event.ctrlKey || event.metaKey)) { event.preventDefault(); mark(decodeURIComponent(link.pathname.split("/").pop())); }
   });

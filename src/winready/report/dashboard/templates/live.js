@@ -20,6 +20,13 @@
     made.textContent = text;
     return made;
   };
+  // Many nodes are told by their kinds: a thousand names tell nothing.
+  const list = (nodes) => {
+    if (nodes.length <= 12) return nodes.map((node) => `${node.name} (${node.os} ${node.build})`).join(", ");
+    const kinds = new Map();
+    for (const { os, build } of nodes) kinds.set(`${os} ${build}`, (kinds.get(`${os} ${build}`) || 0) + 1);
+    return [...kinds].map(([kind, count]) => `${count} nodes ${kind}`).join(", ");
+  };
   const show = (id, outcome, reason, seconds) => {
     let row = rows.get(id);
     if (!row) {
@@ -35,6 +42,15 @@
     row.children[1].textContent = id;
     if (reason && outcome !== "passed") row.children[1].append(element("span", "why", reason));
     if (seconds) row.children[2].textContent = duration(seconds);
+  };
+  const advise = (place, name, outcome, words, reason) => {
+    const row = document.createElement("tr"), title = element("th", "", name), cell = document.createElement("td");
+    title.scope = "row";
+    cell.append(element("span", `badge ${outcome}`, `${MARKS[outcome]} ${words}`));
+    if (reason && outcome !== "passed") title.append(element("span", "why", reason));
+    row.append(cell, title);
+    get(place).append(row);
+    get(place).closest("section").hidden = false;
   };
   const summarise = () => {
     const counts = new Map();
@@ -65,7 +81,7 @@
         scale = event.scale || 1;
         break;
       case "cluster":
-        get("cluster").textContent = `Kubernetes ${event.version}${event.simulated ? ", a simulated cluster (sandbox)" : ""}: ${event.nodes.map((node) => `${node.name} (${node.os} ${node.build})`).join(", ")}`;
+        get("cluster").textContent = `Kubernetes ${event.version}${event.simulated ? ", a simulated cluster (sandbox)" : ""}: ${list(event.nodes)}`;
         break;
       case "plan":
         expected = event.expected / scale;
@@ -81,6 +97,12 @@
         break;
       case "finished":
         show(event.id, event.outcome, event.reason, event.seconds);
+        break;
+      case "feature":
+        advise("features", event.id, event.outcome, event.odd ? "contradiction" : event.outcome, event.reason);
+        break;
+      case "workload":
+        advise("workloads", event.name, event.outcome, event.ready ? "ready" : "not ready", event.reason);
         break;
       case "verdict":
         end(event.text, event.verdict === "Pass");

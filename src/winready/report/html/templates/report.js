@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const rows = [...document.querySelectorAll(".req")];
+  const rows = [...document.querySelectorAll("#requirements .req")];
   const tools = document.querySelector(".tools");
   const search = document.getElementById("search");
   const shown = document.getElementById("shown");

@@ -9,7 +9,7 @@ from typing import Any
 from winready_sandbox.machine.errors import FileError, NotFound
 from winready_sandbox.machine.tree import Directory, File, Node
 from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
-from winready_sandbox.programs.powershell.values import PSObject, as_list, to_text
+from winready_sandbox.programs.powershell.values import ITEM, PSObject, as_list, to_text
 
 _REGISTRY = ("hklm:", "hkcu:", "hkey_", "registry::")
 
@@ -40,7 +40,7 @@ def item(full: str, node: Node) -> PSObject:
     properties: dict[str, Any] = {
         "Mode": "d-----" if is_directory else "-a----",
         "LastWriteTime": modified,
-        "Length": len(node.data) if isinstance(node, File) else None,
+        "Length": node.size if isinstance(node, File) else None,
         "Name": name or full,
         "FullName": full,
         "DirectoryName": folder,
@@ -63,6 +63,7 @@ async def get_content(call: Invocation) -> None:
         except FileError as error:
             _missing(call, path, error)
             continue
+        call.session.account.check(len(data) + data.count(b"\n") * ITEM)
         text = data.decode("utf-16" if data.startswith(b"\xff\xfe") else "utf-8-sig", "replace")
         for line in text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []:
             call.emit(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from winready_sandbox.machine.errors import OutOfMemory
+from winready_sandbox.machine.errors import FileError, OutOfMemory
 from winready_sandbox.machine.process import Exit
 from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
 from winready_sandbox.programs.powershell.syntax import ScriptBlock
@@ -37,7 +37,7 @@ async def start_job(call: Invocation) -> None:
             session.process.allocate(_JOB_MEMORY)
             await child.invoke(block, [], lambda value: None)
             job.properties["State"] = "Completed"
-        except (PowerShellError, OutOfMemory, Exit) as error:
+        except (PowerShellError, OutOfMemory, FileError, RecursionError, Exit) as error:
             job.properties["State"] = "Completed" if isinstance(error, Exit) else "Failed"
 
     task = asyncio.create_task(work())

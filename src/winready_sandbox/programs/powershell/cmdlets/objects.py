@@ -10,7 +10,7 @@ from winready_sandbox.programs.powershell.binding import Cmdlet, Invocation
 from winready_sandbox.programs.powershell.operators import equal
 from winready_sandbox.programs.powershell.syntax import ScriptBlock
 from winready_sandbox.programs.powershell.types import new_object, plain_name
-from winready_sandbox.programs.powershell.values import NetArray, PSObject, as_list, to_number, to_text, truth
+from winready_sandbox.programs.powershell.values import NetArray, PSObject, as_list, to_text, truth, whole
 
 
 async def write_output(call: Invocation) -> None:
@@ -59,7 +59,7 @@ async def select_object(call: Invocation) -> None:
     expand, wanted = call.get("ExpandProperty"), [to_text(each) for each in as_list(call.get("Property"))]
     inputs = list(call.inputs or [])
     if (first := call.get("First")) is not None:
-        inputs = inputs[: int(to_number(first))]
+        inputs = inputs[: max(0, whole(first))]
     for value in inputs:
         if expand is not None:
             for item in as_list(members.get(value, to_text(expand))):

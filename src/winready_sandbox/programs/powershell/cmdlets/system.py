@@ -18,7 +18,7 @@ _DOMAIN_ROLE = {True: 3, False: 2}
 
 async def start_sleep(call: Invocation) -> None:
     """Wait for some cluster seconds."""
-    await call.session.process.container.clock.sleep(float(to_number(call.get("Seconds", 0))))
+    await call.session.process.container.clock.sleep(min(max(float(to_number(call.get("Seconds", 0))), 0), 10**9))
 
 
 def _process(name: str, pid: int, memory: int, path: str = "") -> PSObject:

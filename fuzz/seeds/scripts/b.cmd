@@ -1,0 +1,1 @@
+@echo %PATH:~0,3% & if exist C:\x (type C:\x) else (echo no >> C:\x 2>&1) & for %i in (a,b) do @echo %~nxi & for /L %i in (1,1,3) do @echo %i | more & if /i not "a"=="A" ver & copy C:\x+C:\x C:\y & dir /b C:\ & del C:\y & exit /b 3
