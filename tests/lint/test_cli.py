@@ -363,5 +363,5 @@ def test_the_rules_are_listed() -> None:
         assert line.endswith(rule["sentence"])
     assert f"{len(known)} rules" in listed.stdout
     refused = run("--rules", "-o", "junit")
-    assert (refused.exit_code, "text or json" in refused.output) == (2, True)
+    assert (refused.exit_code, "text, wide or json" in refused.output) == (2, True)
     assert "winready lint --rules" in run("--explain", "zzzzzz").output
