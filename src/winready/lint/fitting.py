@@ -6,23 +6,19 @@ between pods are left out, since they change by the hour.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from winready.cluster import quantity
 from winready.lint.context import Facts, Taint, WindowsNode
 from winready.lint.objects import Pod, dig, items, mapping, selects
 from winready.spec.yamlfile import Path
 
-_SUFFIXES = {
-    "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1),
-    "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12), "P": Decimal(10**15),
-    "Ki": Decimal(2**10), "Mi": Decimal(2**20), "Gi": Decimal(2**30), "Ti": Decimal(2**40), "Pi": Decimal(2**50),
-}  # fmt: skip
 _AFFINITY: Path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-_LONGEST = 40
-"""Characters of a quantity; nobody writes longer ones."""
+_SPARE = 1e-9
+"""What sums of fractions may be off by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,7 @@ class Fitting:
 
     pod: Pod
     facts: Facts
-    asked: Mapping[str, tuple[Decimal, str]] = field(init=False)
+    asked: Mapping[str, tuple[float, str]] = field(init=False)
     tolerations: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +66,7 @@ class Fitting:
                 yield Obstacle(path, f"the taint {taint}, which the pod does not tolerate")
         for resource, (asked, text) in self.asked.items():
             there = amount(node.allocatable.get(resource))
-            if there is not None and asked > there:
+            if there is not None and asked > there * (1 + _SPARE):
                 reason = f"{node.allocatable[resource]} of {resource}, less than the {text} that the pod asks for"
                 yield Obstacle(("spec", "containers"), reason)
 
@@ -78,24 +74,25 @@ class Fitting:
         return any(map(taint.tolerated_by, self.tolerations))
 
 
-def amount(text: Any) -> Decimal | None:
+def amount(text: Any) -> float | None:
     """A quantity as a number; None for what is none."""
-    text = str(text) if text is not None and not isinstance(text, bool) else ""
-    digits = text.rstrip("numkKMGTPi") if len(text) <= _LONGEST else ""
-    try:
-        return Decimal(digits) * _SUFFIXES[text[len(digits) :]]
-    except (InvalidOperation, KeyError):
+    if text is None or isinstance(text, bool):
         return None
+    try:
+        number = quantity.amount(str(text))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
-def _asked(pod: Pod, resource: str) -> tuple[Decimal, str]:
+def _asked(pod: Pod, resource: str) -> tuple[float, str]:
     """What a pod asks for at least, as a number and as it is written: its containers together, or one before them."""
-    together, single = Decimal(0), (Decimal(0), "")
+    together, single = 0.0, (0.0, "")
     texts: list[str] = []
     for container in pod.containers:
         text = dig(container.value, "resources", "requests", resource)
         text = dig(container.value, "resources", "limits", resource) if text is None else text
-        if not (number := amount(text)) or not number.is_finite():
+        if not (number := amount(text)):
             continue
         if container.path[1] == "containers" or container.value.get("restartPolicy") == "Always":
             together += number
@@ -123,5 +120,5 @@ def _term(term: Any, node: WindowsNode) -> bool:
     )
 
 
-def _beyond(operator: str, value: Decimal, bound: Decimal) -> bool:
+def _beyond(operator: str, value: float, bound: float) -> bool:
     return value > bound if operator == "Gt" else value < bound
