@@ -47,7 +47,12 @@ def test_what_was_seen_instead_of_a_workload_for_windows_is_said(tmp_path: Path)
     (tmp_path / "app.yaml").write_text(linux)
     said = fail_early("--for", str(tmp_path))
     assert f"no workload for Windows in {tmp_path}: 1 workload not for Windows and 1 other object" in said
-    assert "no workload for Windows in -: 0 workloads not for Windows" in fail_early("--for", "-", given="")
+    assert "no workload for Windows in -: no object of Kubernetes at all; a pod" in fail_early("--for", "-", given="")
+    # What an overlay changes is no workload by itself.
+    patch = (
+        POD.replace("  containers:", "  ports:") + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: 5\n"
+    )
+    assert "what has no containers (Pod one at stdin:1, Pod two at stdin:9)" in fail_early("--for", "-", given=patch)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from winready.engine.outcomes import FeatureResult, Outcome, RequirementResult
+from winready.engine.outcomes import NO_CHECK, NO_TESTS, FeatureResult, Outcome, RequirementResult
 from winready.engine.plan import UNNAMED
 from winready.engine.verdict import EXIT_BLOCKED, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASS, Verdict
 from winready.engine.workloads import (
@@ -83,6 +83,20 @@ def test_what_only_data_tells_is_no_obstacle_and_not_shown() -> None:
     assert (result.ready, result.shown, result.features[0].by_data) == (True, 0, True)
     shown = answers([], [feature("hpa", "not-applicable", way="data", works=None, support="no")])
     assert judge_workload(workload("hpa"), shown, NODES).outcome == "failed"
+
+
+def test_what_took_no_part_in_the_run_says_nothing_against_the_cluster() -> None:
+    tests = feature("preemption", "not-applicable", way="upstream", works=None, reason=NO_TESTS)
+    (use,) = judge_workload(workload("preemption"), answers([], [tests]), NODES).features
+    assert use.by_data
+    assert use.reason == f"documented as supported; {NO_TESTS}"
+    unsupported = feature("preemption", "not-applicable", way="upstream", works=None, reason=NO_TESTS, support="no")
+    assert judge_workload(workload("preemption"), answers([], [unsupported]), NODES).outcome == "failed"
+    # The tests took part, and found nothing of the kind.
+    none = feature("device-plugins", "not-applicable", way="upstream", works=None, reason="no node has a device")
+    assert judge_workload(workload("device-plugins"), answers([], [none]), NODES).outcome == "failed"
+    check = feature("probes", "not-applicable", way="check", works=None, reason=NO_CHECK)
+    assert judge_workload(workload("probes"), answers([], [check]), NODES).outcome == "blocked"
 
 
 def test_the_nodes_that_a_reason_names() -> None:

@@ -51,6 +51,11 @@ def test_every_check_of_a_feature_has_a_fault_or_a_cluster_on_which_it_does_not_
     assert set(load_feature_checks()) - declared == UNSEEN
 
 
+def test_every_feature_that_requirements_show_has_a_fault_that_breaks_one_of_them() -> None:
+    broken = {name for expectation in EXPECTATIONS.values() for name in expectation.requirements}
+    assert [entry.id for entry in ROWS.values() if entry.requirements and broken.isdisjoint(entry.requirements)] == []
+
+
 @pytest.mark.parametrize(
     ("feature", "minor", "text"),
     [

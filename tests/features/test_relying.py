@@ -22,6 +22,7 @@ COMPUTED = {
     "subpath-secret",
     "core.network.dns-internal",
     "core.network.dns-external",
+    "svc-externalname",
     *OF_SERVICES.values(),
 }
 """What several fields together tell, beside the table."""
@@ -144,6 +145,23 @@ def test_policies_and_scalers_count_for_whom_they_concern(tmp_path: Path) -> Non
     assert "network-policy" not in only(tmp_path, POD + other)
 
 
+@pytest.mark.parametrize(
+    ("version", "spec"),
+    [
+        ("v2", "metrics: [{type: Resource, resource: {name: cpu}}]"),
+        ("v2", "metrics: [{type: ContainerResource, containerResource: {name: cpu, container: main}}]"),
+        ("v1", "targetCPUUtilizationPercentage: 80"),
+    ],
+)
+def test_a_scaler_relies_on_what_it_measures(tmp_path: Path, version: str, spec: str) -> None:
+    scaler = "kind: HorizontalPodAutoscaler\nmetadata: {name: s, namespace: here}\n"
+    text = (
+        POD + f"---\napiVersion: autoscaling/{version}\n" + scaler + "spec:\n  scaleTargetRef: {kind: Pod, name: one}\n"
+    )
+    assert only(tmp_path, f"{text}  {spec}\n")["metrics"] == 16
+    assert "metrics" not in only(tmp_path, f"{text}  metrics: [{{type: External, external: {{}}}}]\n")
+
+
 def test_volumes_that_are_shared_or_written_on_the_node(tmp_path: Path) -> None:
     text = POD + "      volumeMounts: [{name: v, mountPath: 'C:\\v', readOnly: true}]\n"
     text += "    - name: other\n      image: i\n      volumeMounts:\n        - {name: v, mountPath: 'C:\\v'}\n"
@@ -185,6 +203,22 @@ def test_names_of_services_and_of_others(tmp_path: Path) -> None:
     assert needs["core.network.dns-internal"] == needs["core.network.dns-external"] == 10
     assert needs["core.network.windows-to-linux-service-ip"] == 10
     assert needs["core.network.linux-to-windows-service-ip"] == 21
+    # With its namespace a name is that of a service where the manifests have one, whoever asks from wherever.
+    apart = services.replace("namespace: here", "namespace: there")
+    short = mine.replace("value: two", "value: 'http://two.there:80'").replace("https://example.com", "nothing")
+    away = linux.replace("namespace: here", "namespace: there")
+    needs = only(tmp_path, short + "---\n" + away + apart)
+    assert "core.network.dns-external" not in needs
+    assert needs["core.network.windows-to-linux-service-ip"] == 10
+    theirs = away + "      args: ['http://one.here']\n"
+    assert only(tmp_path, POD + "---\n" + theirs + SERVICE)["core.network.linux-to-windows-service-ip"] == 20
+
+
+def test_a_service_that_is_a_name_elsewhere_is_relied_on_by_who_calls_it(tmp_path: Path) -> None:
+    called = POD + "      env: [{name: A, value: 'http://bank:80'}]\n"
+    service = SERVICE.replace("name: one", "name: bank").replace("selector: {app: one}", "type: ExternalName")
+    assert only(tmp_path, called + service)["svc-externalname"] == 10
+    assert "svc-externalname" not in only(tmp_path, POD + service)
 
 
 def test_names_in_config_maps_count_at_their_own_line(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lint.manifests import HEALTHY, LINUX, merge, pod, workload
+from winready.lint.context import Has, StorageClass, Taint, WindowsNode
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,31 @@ def runtime_class(name: str, handler: str, selector: Mapping[str, str] | None = 
     return {**found, "scheduling": {"nodeSelector": dict(selector)}} if selector else found
 
 
+def cluster(*nodes: WindowsNode, **more: Any) -> dict[str, Any]:
+    """The profile of a cluster that was asked, with these Windows nodes."""
+    return {"has": Has(nodes=nodes, **more)}
+
+
+def node(name: str = "w1", *taints: str, **labels: str) -> WindowsNode:
+    """A Windows node of four cores."""
+    found = {"kubernetes.io/os": "windows", **labels}
+    return WindowsNode(name, found, tuple(map(Taint.parse, taints)), {"cpu": "4", "memory": "16Gi"})
+
+
+def affinity(key: str, operator: str, *values: str) -> dict[str, Any]:
+    """A required node affinity."""
+    expression = {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+
+def claiming(name: str | None, **spec: Any) -> dict[str, Any]:
+    """A Windows StatefulSet whose pods claim volumes of a class, or of none."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    claim |= {} if name is None else {"storageClassName": name}
+    return workload("StatefulSet", volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": claim}])
+
+
 def injected() -> dict[str, Any]:
     """A namespace whose pods get a sidecar of Istio."""
     return thing("Namespace", name="team", metadata={"labels": {"istio-injection": "enabled"}})
@@ -156,6 +182,31 @@ CASES: dict[str, Case] = {
     "sched-missing-toleration": Case(
         pod({"tolerations": None}), (pod(), pod(base=LINUX), pod({"tolerations": [{"operator": "Exists"}]}))
     ),
+    "sched-no-node": Case(
+        pod({"nodeSelector": {"disk": "ssd"}}),
+        (
+            pod(),
+            pod({"nodeSelector": {"disk": "hdd"}}),
+            pod({"nodeSelector": {"disk": "ssd"}, "nodeName": "w2"}, LINUX),
+            pod(affinity("disk", "Exists")),
+            # That every node has a taint is told by sched-missing-toleration.
+            pod(container(resources={"limits": {"cpu": "4", "memory": "16Gi"}})),
+        ),
+        profile=cluster(node(), node("w2", disk="hdd")),
+    ),
+    "sched-priority-unknown": Case(
+        pod({"priorityClassName": "gold"}),
+        (
+            pod(),
+            pod({"priorityClassName": "silver"}),
+            pod({"priorityClassName": "system-node-critical"}),
+            [
+                pod({"priorityClassName": "gold"}),
+                thing("PriorityClass", "scheduling.k8s.io/v1", "gold", value=1),
+            ],
+        ),
+        profile=cluster(priority_classes=frozenset({"silver"})),
+    ),
     "sched-toleration-only": Case(
         pod({**UNPLACED, "containers": [{"image": "example.org/app:1"}]}), (pod(), pod(UNDECLARED), pod(base=LINUX))
     ),
@@ -180,6 +231,11 @@ CASES: dict[str, Case] = {
     "rc-selector-conflict": Case(
         [pod({"runtimeClassName": "w"}), runtime_class("w", "runhcs", {"kubernetes.io/os": "linux"})],
         ([pod({"runtimeClassName": "w"}), runtime_class("w", "runhcs", {"kubernetes.io/os": "windows"})],),
+    ),
+    "rc-unknown": Case(
+        pod({"runtimeClassName": "w"}),
+        (pod(), [pod({"runtimeClassName": "w"}), runtime_class("w", "runhcs-wcow-process")]),
+        profile=cluster(runtime_classes=True),
     ),
     "rc-hyperv-handler": Case(
         [pod({"runtimeClassName": "w"}), runtime_class("w", "runhcs-wcow-hypervisor", {"kubernetes.io/os": "windows"})],
@@ -220,6 +276,18 @@ CASES: dict[str, Case] = {
         pod(secure(windowsOptions={"runAsUserName": "webuser"})), (pod(), host_process())
     ),
     "gmsa-name-without-webhook": Case(pod(secure(windowsOptions={"gmsaCredentialSpecName": "web"})), (pod(),)),
+    "gmsa-spec-unknown": Case(
+        pod(secure(windowsOptions={"gmsaCredentialSpecName": "webapp"})),
+        (
+            pod(),
+            pod(container(securityContext={"windowsOptions": {"gmsaCredentialSpecName": "intranet"}})),
+            [
+                pod(secure(windowsOptions={"gmsaCredentialSpecName": "webapp"})),
+                thing("GMSACredentialSpec", "windows.k8s.io/v1", "webapp"),
+            ],
+        ),
+        profile=cluster(credential_specs=frozenset({"intranet"})),
+    ),
     "gmsa-field-limits": Case(
         [
             pod(secure(windowsOptions={"gmsaCredentialSpecName": "gmsa-WebApp1"})),
@@ -353,6 +421,45 @@ CASES: dict[str, Case] = {
     "vol-flexvolume": windows(volume(flexVolume={"driver": "smb"})),
     "vol-csi-driver": used_class(),
     "vol-csi-linux-only": used_class(provisioner="nfs.csi.k8s.io"),
+    "vol-csi-not-on-windows": Case(
+        claiming("fast"),
+        (
+            claiming("slow"),
+            claiming(None),
+            [claiming("fast"), thing("StorageClass", "storage.k8s.io/v1", "fast", provisioner="slow.example.org")],
+            pod(volume(csi={"driver": "slow.example.org"})),
+            pod(volume(csi={"driver": "fast.example.org"}), LINUX),
+        ),
+        profile=cluster(
+            storage_classes={
+                "fast": StorageClass("fast.example.org"),
+                "slow": StorageClass("slow.example.org", default=True),
+            },
+            drivers_elsewhere=frozenset({"fast.example.org"}),
+        ),
+    ),
+    "vol-class-unknown": Case(
+        claiming("gone"),
+        (
+            claiming("smb"),
+            claiming(""),
+            claiming("by-hand"),
+            claiming("gone", volumeName="disk"),
+            [claiming("gone"), thing("StorageClass", "storage.k8s.io/v1", "gone", provisioner="a.example.org")],
+            [claiming("gone"), thing("PersistentVolume", name="disk", spec={"storageClassName": "gone"})],
+            [
+                claiming(None),
+                thing(
+                    "StorageClass",
+                    "storage.k8s.io/v1",
+                    "own",
+                    provisioner="a.example.org",
+                    metadata={"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+                ),
+            ],
+        ),
+        profile=cluster(storage_classes={"smb": StorageClass("smb.csi.k8s.io")}, volume_classes=frozenset({"by-hand"})),
+    ),
     "vol-fstype": used_class(parameters={"fsType": "ext4"}),
     "vol-mount-options": used_class(mountOptions=["dir_mode=0777"]),
     "vol-expansion": used_class(allowVolumeExpansion=True),

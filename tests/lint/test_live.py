@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from lint.manifests import pod
+from lint.manifests import pod, workload
 from winready.cli.main import cli
 from winready.cli.own_sandbox import own_sandbox
+from winready.cluster.client import Client
 from winready.cluster.inventory import Inventory, Node
 from winready.cluster.inventory import Taint as NodeTaint
+from winready.cluster.kubeconfig import Target, find_target
+from winready.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 from winready.lint.context import Profile, Taint
-from winready.lint.live import profile_of, without_defaults
+from winready.lint.finding import Finding
+from winready.lint.live import CSI_NODES, ask, profile_of, without_defaults
+from winready.lint.run import Run, Settings
 
 
 def inventory(*nodes: Node, version: str = "v1.33.2", **features: str) -> Inventory:
@@ -96,6 +103,53 @@ def test_live_objects_and_a_file_judged_for_the_cluster(kubeconfig: Path, tmp_pa
     arguments = ["lint", "--cluster", "--kubeconfig", str(kubeconfig), "-o", "json", str(tmp_path / "old.yaml")]
     judged = json.loads(CliRunner().invoke(cli, arguments).stdout)
     assert "img-os-build-mismatch" in {one["rule"] for one in judged["findings"]}
+
+
+UNMET = {
+    "priorityClassName": "gold",
+    "runtimeClassName": "nowhere",
+    "nodeSelector": {"disk": "ssd"},
+    "volumes": [{"name": "v", "csi": {"driver": "linux.example.org"}}],
+}
+"""What the cluster of these tests has nothing of."""
+UNMET_RULES = {"sched-priority-unknown", "rc-unknown", "sched-no-node", "vol-csi-not-on-windows", "vol-class-unknown"}
+
+
+def judged(target: Target, folder: Path) -> dict[str, str]:
+    """The rules that a workload violates on a cluster, with what is said."""
+    claim = {"metadata": {"name": "data"}, "spec": {"storageClassName": "gone"}}
+    (folder / "app.yaml").write_text(json.dumps(workload("StatefulSet", UNMET, volumeClaimTemplates=[claim])))
+    seen = asyncio.run(ask(target, Profile(), with_objects=False, namespace=""))
+    found = Run([str(folder)], Settings(seen.profile)).results()
+    told = {one.rule: one.message for one in found if isinstance(one, Finding)}
+    return told | {"notices": "; ".join(seen.notices)}
+
+
+def test_what_a_cluster_does_not_have_is_found_where_it_may_be_looked_for(kubeconfig: Path, tmp_path: Path) -> None:
+    target = find_target(str(kubeconfig))
+    reader = {"metadata": {"name": "reader"}}
+    subject = {"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}
+    reference = {"kind": "ClusterRole", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}
+
+    async def prepare() -> None:
+        async with Client.connect(target) as client:
+            for node, drivers in (("linux-1", ["linux.example.org", "both"]), ("windows-1", ["both"])):
+                spec = {"drivers": [{"name": name, "nodeID": node} for name in drivers]}
+                await client.create(CSI_NODES, {"metadata": {"name": node}, "spec": spec})
+            rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}
+            await client.create(CLUSTER_ROLES, {**reader, "rules": [rule]})
+            await client.create(CLUSTER_ROLE_BINDINGS, {**reader, "roleRef": reference, "subjects": [subject]})
+
+    asyncio.run(prepare())
+    told = judged(target, tmp_path)
+    assert told.keys() >= UNMET_RULES
+    assert "(windows-1: no label disk: ssd; windows-2: no label disk: ssd)" in told["sched-no-node"]
+    assert told["notices"] == ""
+    # Whoever may only look at nodes is told what was not looked at, and of nothing else that it is missing.
+    limited = judged(replace(target, impersonate={"Impersonate-User": ("eve",)}), tmp_path)
+    assert limited.keys() & UNMET_RULES == {"sched-no-node"}
+    for kind in ("runtimeclasses", "priorityclasses", "storageclasses", "persistentvolumes", "csinodes"):
+        assert f"{kind} were left out" in limited["notices"]
 
 
 def test_no_cluster_is_said_plainly(tmp_path: Path) -> None:

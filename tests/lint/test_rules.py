@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lint.cases import CASES, FILE_CASES
-from lint.manifests import LINUX, ids, lint, pod, workload
+from lint.cases import CASES, FILE_CASES, affinity, cluster, container, node, thing, volume
+from lint.manifests import HEALTHY, LINUX, ids, lint, pod, workload
 from winready.lint import catalog, rules
 from winready.lint.context import Taint
 from winready.lint.explain import page
@@ -103,6 +104,81 @@ def test_a_known_taint_makes_a_missing_toleration_an_error(tmp_path: Path) -> No
     profile = {"taints": (Taint.parse("os=windows:NoSchedule"),)}
     assert "sched-missing-toleration" in ids(lint(tmp_path, pod({"tolerations": None}), profile=profile), "error")
     assert "sched-missing-toleration" not in ids(lint(tmp_path, pod(), profile=profile))
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "told"),
+    [
+        ({"nodeSelector": {"disk": "ssd"}}, "spec.nodeSelector.disk", "w1: no label disk: ssd; w2: no label disk: ssd"),
+        (affinity("disk", "In", "ssd", "nvme"), "nodeSelectorTerms", "not what its required node affinity asks for"),
+        (affinity("cores", "Gt", "8"), "nodeSelectorTerms", "not what its required node affinity asks for"),
+        ({"nodeName": "l1"}, "spec.nodeName", "nodeName is l1"),
+        ({"tolerations": None}, "spec", "w1: the taint os=windows:NoSchedule, which the pod does not tolerate"),
+        (container(resources={"requests": {"memory": "16385Mi"}}), "spec.containers", "less than the 16385Mi that"),
+        (container(resources={"limits": {"cpu": "4001m"}}), "spec.containers", "4 of cpu, less than the 4001m that"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_a_pod_that_no_windows_node_takes_says_why_for_each(
+    tmp_path: Path, change: dict[str, Any], field: str, told: str
+) -> None:
+    profile = cluster(
+        node("w1", "os=windows:NoSchedule", cores="8"), node("w2", "gpu:NoExecute", "os=windows:NoSchedule")
+    )
+    two = [*HEALTHY["tolerations"], {"key": "gpu", "operator": "Exists"}]
+    [one] = [
+        one for one in lint(tmp_path, pod({"tolerations": two, **change}), profile=profile) if "no-node" in one.rule
+    ]
+    assert told in one.message
+    assert one.field.endswith(field)
+    assert one.severity == "error"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"nodeSelector": {"cores": "8"}},
+        affinity("cores", "Gt", "7"),
+        affinity("disk", "NotIn", "ssd"),
+        {"nodeName": "w1"},
+        container(resources={"limits": {"cpu": "4", "memory": "16Gi"}, "requests": {"cpu": "100m"}}),
+        # What nobody can read is the API server's to refuse.
+        container(resources={"limits": {"cpu": "a lot", "memory": "9" * 500}}),
+    ],
+)
+def test_a_pod_that_one_windows_node_might_take_is_left_alone(tmp_path: Path, change: dict[str, Any]) -> None:
+    profile = cluster(node("w1", "os=windows:NoSchedule", cores="8"), node("w2", "gpu:NoExecute"))
+    assert "sched-no-node" not in ids(lint(tmp_path, pod(change), profile=profile))
+    assert "sched-no-node" not in ids(lint(tmp_path, pod({"nodeSelector": {"a": "b"}})))
+
+
+def test_containers_of_a_pod_are_counted_together_and_those_before_them_alone(tmp_path: Path) -> None:
+    def asks(many: int, before: int = 0, **more: str) -> bool:
+        each = {"name": "c", "resources": {"requests": {"memory": "6Gi"}}, "image": "a:ltsc2022", **more}
+        spec = {"containers": [each] * many, "initContainers": [each] * before}
+        return "sched-no-node" in ids(lint(tmp_path, pod(spec), profile=cluster(node())))
+
+    assert [asks(2), asks(3), asks(2, 3), asks(2, 1, restartPolicy="Always")] == [False, True, False, True]
+
+
+def test_volumes_of_a_pod_itself_are_held_against_the_cluster(tmp_path: Path) -> None:
+    profile = CASES["vol-csi-not-on-windows"].profile
+    inline = lint(tmp_path, pod(volume(csi={"driver": "fast.example.org"})), profile=profile)
+    assert "vol-csi-not-on-windows" in ids(inline, "error")
+    claim = {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}
+    assert "vol-csi-not-on-windows" in ids(lint(tmp_path, pod(volume(ephemeral=claim)), profile=profile), "error")
+    profile = CASES["vol-class-unknown"].profile
+    claim = {"volumeClaimTemplate": {"spec": {}}}
+    [one] = [
+        one for one in lint(tmp_path, pod(volume(ephemeral=claim)), profile=profile) if one.rule == "vol-class-unknown"
+    ]
+    assert one.message.startswith("the claim names no StorageClass, and the cluster has no default one: ")
+    own = [
+        pod(volume(persistentVolumeClaim={"claimName": "mine"})),
+        thing("PersistentVolumeClaim", name="mine", spec={"storageClassName": "gone"}),
+    ]
+    assert "vol-class-unknown" in ids(lint(tmp_path, own, profile=profile), "error")
 
 
 def test_known_windows_nodes_make_every_service_count(tmp_path: Path) -> None:

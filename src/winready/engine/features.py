@@ -20,7 +20,16 @@ from winready.checks.world import World
 from winready.cluster.evidence import Evidence
 from winready.cluster.timing import now
 from winready.engine.checking import REPORT_IT, Ending, ended, shown
-from winready.engine.outcomes import FeatureResult, Outcome, RequirementResult, Support, Way, unproven
+from winready.engine.outcomes import (
+    NO_CHECK,
+    NO_TESTS,
+    FeatureResult,
+    Outcome,
+    RequirementResult,
+    Support,
+    Way,
+    unproven,
+)
 from winready.engine.plan import Lacking
 from winready.spec.versions import Version
 
@@ -187,9 +196,9 @@ class Showing:
         way = _way(wanted)
         ending = Ending("not-applicable", f"by data only: {wanted.data_only}")
         if way == "upstream":
-            ending = Ending("not-applicable", "only upstream tests show it, and none took part", "--engine both")
+            ending = Ending("not-applicable", NO_TESTS, "--engine both")
         elif way == "check":
-            ending = Ending("not-applicable", "only winready's own check shows it", "--engine native, or both")
+            ending = Ending("not-applicable", NO_CHECK, "--engine native, or both")
         return self._judged(_Open(wanted), [Part(way, ending, None, Evidence())])
 
     def _judged(self, item: _Open, parts: Sequence[Part]) -> FeatureResult:

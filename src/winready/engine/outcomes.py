@@ -37,6 +37,11 @@ Way = Literal["requirement", "check", "upstream", "data"]
 where nothing on a cluster could show it."""
 
 
+NO_TESTS = "only upstream tests show it, and none took part"
+NO_CHECK = "only winready's own check shows it, and it took no part"
+"""Why a run that could show a feature in another way has not."""
+
+
 class FeatureResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one feature that was to be shown. Advisory: no verdict looks at it.
 

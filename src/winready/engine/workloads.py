@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from winready.engine.outcomes import FeatureResult, Outcome, RequirementResult
+from winready.engine.outcomes import NO_CHECK, NO_TESTS, FeatureResult, Outcome, RequirementResult
 from winready.engine.plan import UNNAMED
 from winready.engine.verdict import EXIT_BLOCKED, EXIT_FAILED, EXIT_PASS, Verdict
 
@@ -69,7 +69,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     next_step: str = ""
     by_data: bool = False
-    """Nothing on a cluster can show it, and the documentation says that it is there."""
+    """Nothing that took part can show it, and the documentation says that it is there."""
 
 
 def answers(requirements: Iterable[RequirementResult], features: Iterable[FeatureResult]) -> dict[str, Answer]:
@@ -80,16 +80,18 @@ def answers(requirements: Iterable[RequirementResult], features: Iterable[Featur
 def answer(result: RequirementResult) -> Answer:
     """What a requirement says to whoever relies on it.
 
-    That nobody named a domain leaves the question open; that the cluster has no such thing answers it.
+    That nobody named a domain, or that what shows it took no part, leaves the question open; that the cluster has no
+    such thing answers it.
     """
     return Answer(outcome=_open(result), reason=result.reason, next_step=result.next_step)
 
 
 def feature_answer(result: FeatureResult) -> Answer:
     """What a feature of the matrix says to whoever relies on it: whether it works, not whether the data is right."""
-    if result.way == "data" and result.support in ("yes", "limited"):
+    unshown = result.way == "data" or (result.way == "upstream" and result.reason == NO_TESTS)
+    if unshown and result.support in ("yes", "limited"):
         reason = f"documented as {result.documented}; {result.reason}"
-        return Answer(outcome="not-applicable", reason=reason, by_data=True)
+        return Answer(outcome="not-applicable", reason=reason, next_step=result.next_step, by_data=True)
     outcome = _open(result)
     if outcome in ("passed", "failed") and result.works is not None:
         outcome = "passed" if result.works else "failed"
@@ -97,8 +99,8 @@ def feature_answer(result: FeatureResult) -> Answer:
 
 
 def _open(result: RequirementResult | FeatureResult) -> Outcome:
-    unnamed = result.outcome == "not-applicable" and any(words in result.reason for words in UNNAMED.values())
-    return "blocked" if unnamed else result.outcome
+    undecided = any(words in result.reason for words in (*UNNAMED.values(), NO_CHECK))
+    return "blocked" if undecided and result.outcome == "not-applicable" else result.outcome
 
 
 class FeatureUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +117,7 @@ class FeatureUse(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that the reason names, when it was not shown."""
     next_step: str = ""
     by_data: bool = False
-    """Nothing on a cluster can show it, and the documentation says that it is there: no obstacle."""
+    """Nothing that took part can show it, and the documentation says that it is there: no obstacle."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

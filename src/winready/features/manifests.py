@@ -11,10 +11,10 @@ from typing import Any
 from winready.cluster.settings import RUN_LABEL
 from winready.lint.context import Facts, Profile
 from winready.lint.files import Input, InputError, Inputs
-from winready.lint.objects import Object, Pod, dig, everything, known, mapping, pod_of, selects
+from winready.lint.objects import Object, Pod, dig, everything, known, mapping, pod_of, selects, template_path
 from winready.lint.target import Target, decide
 from winready.spec import yamlfile
-from winready.spec.yamlfile import YamlError
+from winready.spec.yamlfile import Map, Path, YamlError
 
 RELATED = (
     "Service",
@@ -53,6 +53,8 @@ class Manifests:
     referred: dict[tuple[str, str, str], Object] = field(default_factory=dict)
     """ConfigMaps, Secrets and accounts by kind, namespace and name."""
     ignored: Counter[str] = field(default_factory=Counter)
+    empty: list[str] = field(default_factory=list)
+    """Workloads without containers, such as patches of an overlay, with their places."""
     notices: list[str] = field(default_factory=list)
 
     def concerning(self, placed: Placed) -> list[Object]:
@@ -63,19 +65,16 @@ class Manifests:
     def behind(self, service: tuple[str, str]) -> set[str]:
         """The systems of the workloads behind a service, by its namespace and name; empty where it is not known."""
         if service not in self._behind:
-            found = [each for each in self._by_namespace.get(service[0], ()) if each.kind == "Service"]
-            named = [each for each in found if each.name == service[1]]
-            sides = {"windows": self.windows, "linux": self.others}
+            named, sides = self.service(service), {"windows": self.windows, "linux": self.others}
             self._behind[service] = {
-                side for side, all in sides.items() for each in named if any(concerns(each, one.pod) for one in all)
+                side for side, all in sides.items() if named and any(concerns(named, one.pod) for one in all)
             }
         return self._behind[service]
 
-    def has_service(self, service: tuple[str, str]) -> bool:
-        """Whether the manifests hold a service of this namespace and name."""
-        return any(
-            each.kind == "Service" and each.name == service[1] for each in self._by_namespace.get(service[0], ())
-        )
+    def service(self, named: tuple[str, str]) -> Object | None:
+        """The service of this namespace and name, if the manifests hold it."""
+        near = self._by_namespace.get(named[0], ())
+        return next((each for each in near if each.kind == "Service" and each.name == named[1]), None)
 
     @cached_property
     def _by_namespace(self) -> dict[str, list[Object]]:
@@ -92,10 +91,11 @@ class Manifests:
     @property
     def seen(self) -> str:
         """What was found instead of a workload for Windows."""
-        parts = [f"{len(self.others)} {'workload' if len(self.others) == 1 else 'workloads'} not for Windows"]
         other = sum(map(len, self.related.values())) + len(self.referred) + self.ignored.total()
-        parts += [f"{other} other {'object' if other == 1 else 'objects'}"] if other else []
-        return " and ".join(parts)
+        counted = ((len(self.others), "workload", " not for Windows"), (other, "other object", ""))
+        parts = [f"{number} {what}{'' if number == 1 else 's'}{more}" for number, what, more in counted if number]
+        parts += [f"what has no containers ({', '.join(self.empty)})"] if self.empty else []
+        return " and ".join(parts) or "no object of Kubernetes at all"
 
 
 def read(paths: Sequence[str], profile: Profile, live: Iterable[Input] = ()) -> Manifests:
@@ -120,6 +120,8 @@ def read(paths: Sequence[str], profile: Profile, live: Iterable[Input] = ()) -> 
     if found.ignored:
         kinds = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in sorted(found.ignored.items()))
         found.notices.append(f"nothing is known about what these rely on: {kinds}")
+    if found.empty:
+        found.notices.append(f"passed over, since there are no containers: {', '.join(found.empty)}")
     return found
 
 
@@ -152,11 +154,23 @@ def _file(found: Manifests, facts: Facts, object: Object) -> None:
         found.referred[object.kind, object.namespace, object.name] = object
     elif not known(object):
         found.ignored[object.kind] += 1
-    elif (pod := pod_of(object)) is not None:
+    elif template_path(object.value) is not None:
+        pod = pod_of(object)
+        if pod is None or not pod.containers:
+            found.empty.append(f"{object.kind} {object.name} at {object.file}:{line_of(object)}")
+            return
         target = decide(pod, facts)
         (found.windows if target.windows else found.others).append(Placed(pod, target))
     elif object.kind in RELATED:
         found.related.setdefault(object.kind, []).append(object)
+
+
+def line_of(object: Object, path: Path = ()) -> int:
+    """The line of an object, or of a field of it."""
+    document = object.document
+    if not path and isinstance(object.value, Map):
+        return document.text.position(object.value.start)[0]
+    return document.text.position(document.nearest((*object.path, *path)).key)[0]
 
 
 def concerns(object: Object, pod: Pod) -> bool:

@@ -9,12 +9,12 @@ import msgspec
 
 from winready.engine.workloads import FieldFinding, Need, Workload
 from winready.features import names, table
-from winready.features.manifests import Manifests, Placed
+from winready.features.manifests import Manifests, Placed, line_of
 from winready.lint.fields import dotted
 from winready.lint.finding import Finding
 from winready.lint.objects import Container, Object, Pod, dig, items, mapping
 from winready.lint.run import Run, Settings
-from winready.spec.yamlfile import Map, Path
+from winready.spec.yamlfile import Path
 
 Hit = tuple[str, Object, Path]
 """An id, and the field of an object that relies on it."""
@@ -42,7 +42,7 @@ def workloads(manifests: Manifests) -> list[Workload]:
                 namespace=owner.namespace,
                 name=owner.name,
                 path=owner.file,
-                line=_line(owner, ()),
+                line=line_of(owner),
                 needs=_needs(_hits(manifests, placed, related, calls)),
                 findings=[_told(finding) for finding in mine],
             )
@@ -104,11 +104,13 @@ def _pipe(volume: Any) -> bool:
 def _called(manifests: Manifests, pod: Pod) -> Iterator[Hit]:
     """Names that the containers are told: services, and hosts outside the cluster."""
     for object, path, host, certain in _hosts(manifests, pod):
-        named = names.service(host, pod.object.namespace)
-        known = named is not None and manifests.has_service(named)
-        if not known and not (certain or (named and "." in host)):
+        named = _service(manifests, host, pod.object.namespace)
+        known = manifests.service(named) if named is not None else None
+        if known is None and not (certain or (named and "." in host)):
             continue
         yield "core.network.dns-internal" if named else "core.network.dns-external", object, path
+        if known is not None and dig(known.value, "spec", "type") == "ExternalName":
+            yield "svc-externalname", object, path
         if named is not None and manifests.behind(named) == {"linux"}:
             yield OF_SERVICES["windows"], object, path
 
@@ -118,9 +120,17 @@ def _calls(manifests: Manifests) -> Calls:
     found: Calls = {}
     for other in manifests.others:
         for object, path, host, _ in _hosts(manifests, other.pod):
-            if (named := names.service(host, other.pod.object.namespace)) is not None:
+            if (named := _service(manifests, host, other.pod.object.namespace)) is not None:
                 found.setdefault(("Service", *named), []).append((object, path))
     return found
+
+
+def _service(manifests: Manifests, host: str, namespace: str) -> tuple[str, str] | None:
+    """The service that a name means, by namespace and name: ``db.data`` is one where the manifests have it."""
+    name, _, other = host.partition(".")
+    if other and manifests.service((other, name)) is not None:
+        return other, name
+    return names.service(host, namespace)
 
 
 def _hosts(manifests: Manifests, pod: Pod) -> Iterator[tuple[Object, Path, str, bool]]:
@@ -157,20 +167,13 @@ def _needs(hits: Iterable[Hit]) -> list[Need]:
     """One need for each id, at the first field that has it; the others are named."""
     first: dict[str, Need] = {}
     also: dict[str, list[str]] = {}
-    for id, object, path in sorted(hits, key=lambda hit: (hit[1].file, _line(hit[1], hit[2]))):
-        place = f"{object.file}:{_line(object, path)}"
+    for id, object, path in sorted(hits, key=lambda hit: (hit[1].file, line_of(hit[1], hit[2]))):
+        place = f"{object.file}:{line_of(object, path)}"
         if id not in first:
-            first[id] = Need(id=id, path=object.file, line=_line(object, path), field=dotted(path))
+            first[id] = Need(id=id, path=object.file, line=line_of(object, path), field=dotted(path))
         elif place != first[id].place and place not in also.setdefault(id, []):
             also[id].append(place)
     return [msgspec.structs.replace(need, also=also.get(id, [])) for id, need in first.items()]
-
-
-def _line(object: Object, path: Path) -> int:
-    document = object.document
-    if not path and isinstance(object.value, Map):
-        return document.text.position(object.value.start)[0]
-    return document.text.position(document.nearest((*object.path, *path)).key)[0]
 
 
 def _key(object: Object) -> tuple[str, str, str, str]:

@@ -1,9 +1,9 @@
 """What a lint run knows beyond the manifest at hand.
 
 A ``Profile`` describes the cluster that manifests are meant for: it comes from flags and the configuration file, and
-can as well be filled from a cluster. ``Facts`` are what other documents of the same run tell: RuntimeClasses and
-namespaces, read before anything is judged. ``Scope`` collects what the Windows workloads of one folder need from
-their Services, policies and claims.
+can as well be filled from a cluster; what only a cluster can say is its ``Has``. ``Facts`` are what other documents of
+the same run tell: classes, volumes and namespaces, read before anything is judged. ``Scope`` collects what the Windows
+workloads of one folder need from their Services, policies and claims.
 """
 
 from __future__ import annotations
@@ -51,6 +51,46 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowsNode:
+    """A Windows node, as far as the scheduler looks at it."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClass:
+    """What makes the volumes of a class, and whether claims that name none get it."""
+
+    provisioner: str
+    default: bool = False
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> StorageClass:
+        """As its object says it."""
+        default = mapping(value, "metadata", "annotations").get("storageclass.kubernetes.io/is-default-class")
+        return cls(str(value.get("provisioner")), default == "true")
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """What a cluster that was asked has; None, False and nothing where it did not say."""
+
+    nodes: tuple[WindowsNode, ...] = ()
+    runtime_classes: bool = False
+    """Whether those of the profile are all there are."""
+    priority_classes: frozenset[str] | None = None
+    storage_classes: Mapping[str, StorageClass] | None = None
+    volume_classes: frozenset[str] | None = None
+    """The classes that its volumes name; claims find those without the class itself."""
+    credential_specs: frozenset[str] | None = None
+    drivers_elsewhere: frozenset[str] = frozenset()
+    """CSI drivers that other nodes have and no Windows node."""
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """The cluster that the manifests are for."""
 
@@ -62,6 +102,7 @@ class Profile:
     namespace: str = ""
     runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    has: Has = field(default_factory=Has)
 
     @property
     def has_windows_nodes(self) -> bool:
@@ -76,6 +117,10 @@ class Facts:
     profile: Profile
     runtime_classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     namespaces: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    priority_classes: set[str] = field(default_factory=set)
+    classes: dict[str, StorageClass] = field(default_factory=dict)
+    volume_classes: set[str] = field(default_factory=set)
+    credential_specs: set[str] = field(default_factory=set)
     # What Windows workloads use: namespaces of declared pods, storage classes ("" is the default), volumes.
     declared_namespaces: set[str] = field(default_factory=set)
     storage_classes: set[str] = field(default_factory=set)
@@ -91,6 +136,14 @@ class Facts:
             self.runtime_classes[object.name] = object.value
         elif object.kind == "Namespace":
             self.namespaces[object.name] = mapping(object.value, "metadata", "labels")
+        elif object.kind == "PriorityClass":
+            self.priority_classes.add(object.name)
+        elif object.kind == "GMSACredentialSpec":
+            self.credential_specs.add(object.name)
+        elif object.kind == "StorageClass":
+            self.classes[object.name] = StorageClass.of(object.value)
+        elif object.kind == "PersistentVolume":
+            self.volume_classes.add(str(dig(object.value, "spec", "storageClassName") or ""))
 
     def runtime_class(self, pod: Pod) -> Mapping[str, Any]:
         """The RuntimeClass of a pod as far as it is known."""

@@ -89,14 +89,13 @@ class Judge:
             self.chosen[kind] = [one for one in self.pod_checks if self._applies(one[0], target)]
         return self.chosen[kind]
 
-    def object(self, view: View, involved: bool, prefix: FieldPath = (), kind: str = "") -> Iterator[Located]:
-        """The findings about another object; ``prefix`` and ``kind`` look at an object inside it."""
+    def object(self, view: View, involved: bool, kind: str = "") -> Iterator[Located]:
+        """The findings about another object, or about one of another kind inside it."""
         kind = kind or view.object.kind
-        value = dig(view.object.value, *prefix) if prefix else view.object.value
         if kind in self.trees:
-            for rule, path in self.trees[kind].hits(value):
+            for rule, path in self.trees[kind].hits(view.value):
                 if (involved or rule.audience == "any") and self._guarded(rule, None):
-                    yield from self._locate(rule, view.object, Hit((*prefix, *path)))
+                    yield from self._locate(rule, view.object, Hit((*view.prefix, *path)))
         for rule, check in self.object_checks.get(kind, ()):
             if involved or rule.audience == "any":
                 for hit in check(view):

@@ -26,7 +26,9 @@ from winready.spec.yamlfile import Document, YamlError
 Result = Finding | Unreadable
 Repairer = Callable[[Sequence[Located]], None]
 
-_REFERRED = re.compile(rb"""kind["']?\s*:\s*["']?(?:RuntimeClass|Namespace)\b""")
+_REFERRED = re.compile(
+    rb"""kind["']?\s*:\s*["']?(?:(?:Runtime|Priority|Storage)Class|PersistentVolume|Namespace|GMSACredentialSpec)\b"""
+)
 _NAMESPACED = frozenset({"HorizontalPodAutoscaler", "ResourceQuota", "LimitRange"})
 
 
@@ -161,7 +163,8 @@ class Run:
         for index, template in enumerate(items(object.value, "spec", "volumeClaimTemplates")):
             self._use_class(template)
             prefix = ("spec", "volumeClaimTemplates", index)
-            yield from self.judge.object(View(object, self.facts, ()), True, prefix, "PersistentVolumeClaim")
+            claim = View(object, self.facts, (), prefix=prefix)
+            yield from self.judge.object(claim, True, "PersistentVolumeClaim")
 
     def _use_class(self, claim: object) -> None:
         self.facts.storage_classes.add(str(dig(claim, "spec", "storageClassName") or ""))

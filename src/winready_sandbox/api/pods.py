@@ -83,6 +83,8 @@ class PodActions:
         phase = (entry.obj.get("status") or {}).get("phase")
         if phase not in ("Succeeded", "Failed", "Pending") and "deletionTimestamp" not in entry.obj["metadata"]:
             self._spend(entry, call.write, options.dry_run)
+        if not options.dry_run:
+            self._registry.put(self._pods, entry, _disrupted(entry.obj), call.write, "status")
         self._registry.delete(self._pods, call.name, call.namespace, options, call.write)
         return SUCCESS
 
@@ -106,6 +108,22 @@ class PodActions:
                 disrupted = {**(status.get("disruptedPods") or {}), pod.key[1]: timestamp()}
                 spent = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
                 self._registry.put(self._budgets, budget, {**budget.obj, "status": spent}, write, "status")
+
+
+def _disrupted(pod: Object) -> Object:
+    """A pod whose status says that it is evicted, as Jobs may ask for by their failure policy."""
+    status = pod.get("status") or {}
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+        "lastProbeTime": None,
+        "lastTransitionTime": timestamp(),
+    }
+    others = [each for each in status.get("conditions") or [] if each.get("type") != condition["type"]]
+    metadata = {**pod["metadata"], "resourceVersion": ""}
+    return {**pod, "metadata": metadata, "status": {**status, "conditions": [*others, condition]}}
 
 
 def _over_budget(name: str, status: Object, behind: bool) -> ApiError:

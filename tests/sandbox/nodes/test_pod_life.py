@@ -51,6 +51,22 @@ async def test_labels_are_looked_up_before_a_pod_is_refused_for_them(cluster: Cl
     assert obj["status"]["reason"] == "NodeAffinity"
 
 
+@pytest.mark.parametrize("node", ["linux-1", "win-1"])
+async def test_an_evicted_pod_that_somebody_holds_reaches_its_end(cluster: Cluster, node: str) -> None:
+    await cluster.run("a", "pause", node=node, restartPolicy="Never", terminationGracePeriodSeconds=1)
+    await cluster.ready("a")
+    await cluster.client.patch("pods", "a", {"metadata": {"finalizers": ["example.com/hold"]}}, "default")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
+    await cluster.client.create("pods", eviction, "default", subresource="eviction")
+    # The program ends by itself, with exit code 0, once it is told to.
+    obj = await cluster.phase("a", "Succeeded")
+    reasons = {item["type"]: item.get("reason") for item in obj["status"]["conditions"]}
+    assert reasons["DisruptionTarget"] == "EvictionByEvictionAPI"
+    assert "terminated" in container_state(obj)["state"]
+    await cluster.client.patch("pods", "a", {"metadata": {"finalizers": None}}, "default")
+    await cluster.gone("a")
+
+
 async def test_exit_codes_decide_the_phase(cluster: Cluster) -> None:
     await cluster.run("good", "exit", "0", restartPolicy="Never")
     await cluster.run("bad", "print", "oh", "exit", "3", restartPolicy="Never", node="win-1")

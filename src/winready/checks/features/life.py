@@ -14,7 +14,7 @@ from winready.checks.features.looking import ask, minor_version, require
 from winready.checks.registry import Sight, feature_check
 from winready.checks.world import World
 from winready.cluster.client import Object
-from winready.cluster.commands import read_file, system_version, write_file
+from winready.cluster.commands import lines, read_file, system_version, write_file
 from winready.cluster.failures import CheckBlocked, NotApplicable
 from winready.cluster.namespaces import Namespace
 from winready.cluster.pods import CONTAINER, Pod, idle_container, netexec_container, pinned, pod_object, pod_spec
@@ -29,6 +29,8 @@ SIDECARS_SINCE = 29
 OFTEN = {"periodSeconds": 2, "timeoutSeconds": 10, "failureThreshold": 1}
 SHUTDOWN = 10
 """Seconds that a server takes to end once it is told to."""
+GRPC_PORT, GRPC_HTTP = 5000, 8080
+"""Where agnhost's gRPC service listens, and where it is told to say that it is not well."""
 ADMINISTRATOR, USER = "ContainerAdministrator", "ContainerUser"
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
@@ -69,6 +71,13 @@ def life_spec(world: World, *, sidecars: bool) -> Object:
         ),
         idle_container(settings, name="hooked", lifecycle=hooks, livenessProbe=_unless("unhook.txt")),
         {**server, "livenessProbe": _unless("end.txt")},
+        idle_container(
+            settings,
+            name="grpc",
+            args=["grpc-health-checking"],
+            startupProbe={"grpc": {"port": GRPC_PORT}, **OFTEN, "failureThreshold": 600},
+            livenessProbe={"grpc": {"port": GRPC_PORT}, **OFTEN},
+        ),
         idle_container(settings, name="user", **_as_user(USER)),
         idle_container(settings, name="root", **_as_user(ADMINISTRATOR)),
     ]
@@ -200,6 +209,32 @@ async def _started(ctx: Context, namespace: Namespace, pod: Pod) -> None:
     await _until(
         ctx, namespace, pod, "slow", "once its startup probe succeeds",
         lambda status: status.get("started") is True and not status.get("restartCount"), "started, at the first try",
+    )  # fmt: skip
+
+
+@feature_check("grpc-probes", expected_s=60)
+async def grpc_probes(ctx: Context) -> Sight:
+    """A container whose gRPC service says that it is well is left alone, and started again once it says otherwise."""
+    await _each(ctx, _called)
+    return Sight(True, "a gRPC service that is well is left alone, and one that says otherwise is started again")
+
+
+async def _called(ctx: Context, namespace: Namespace, pod: Pod) -> None:
+    def well(status: Object) -> bool:
+        return status.get("started") is True and not status.get("restartCount")
+
+    await _until(ctx, namespace, pod, "grpc", "a container whose gRPC service is well", well, "started")
+    await ctx.timing.pause(ctx.times.hold)
+    await _until(ctx, namespace, pod, "grpc", f"{ctx.times.hold:g} s later", well, "started, at the first try")
+    told = await pod.run(["curl.exe", "-sS", "-f", f"http://127.0.0.1:{GRPC_HTTP}/make-not-serving"])
+    if told.exit_code:
+        why = "; ".join(lines(told.stderr)) or f"exit code {told.exit_code}"
+        raise CheckBlocked(
+            f"Windows pod {pod.name} on node {pod.node.name} cannot tell its gRPC service anything: {why}"
+        )
+    await _until(
+        ctx, namespace, pod, "grpc", "once its service says that it is not well",
+        lambda status: status.get("restartCount", 0) > 0, "started again",
     )  # fmt: skip
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from winready.lint.catalog import Severity
 from winready.lint.context import Backend, Facts
-from winready.lint.objects import Object, Pod
+from winready.lint.objects import Object, Pod, dig
 from winready.lint.target import Target
 from winready.lint.versions import Range
 from winready.spec.yamlfile import Path
@@ -36,6 +36,13 @@ class View:
     backends: Sequence[Backend]
     most: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     """How many pods autoscalers may make of workloads, by namespace, kind and name."""
+    prefix: Path = ()
+    """Where the object that is looked at stands inside, as a claim does in a StatefulSet."""
+
+    @property
+    def value(self) -> Any:
+        """What is looked at."""
+        return dig(self.object.value, *self.prefix)
 
 
 PodCheck = Callable[[Pod, Target, Facts], Iterable[Hit]]
@@ -67,4 +74,13 @@ def object_check(rule: str) -> Callable[[ObjectCheck], ObjectCheck]:
 
 def load() -> None:
     """Import every module of rules."""
-    from winready.lint.rules import commands, hostprocess, images, objects, placement, pods, security  # noqa: F401
+    from winready.lint.rules import (  # noqa: F401
+        cluster,
+        commands,
+        hostprocess,
+        images,
+        objects,
+        placement,
+        pods,
+        security,
+    )

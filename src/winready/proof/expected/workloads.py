@@ -6,7 +6,7 @@ from winready.proof.expected.model import Expectation
 
 WORKLOAD = {
     "kubelet.windows.probes-ignored": Expectation(
-        features="probes startup-probes lifecycle-hooks termination-grace-period sidecars"
+        features="probes startup-probes grpc-probes lifecycle-hooks termination-grace-period sidecars"
     ),
     "kubelet.windows.grace-ignored": Expectation(features="termination-grace-period"),
     "kubelet.windows.hooks-ignored": Expectation(features="lifecycle-hooks"),
