@@ -55,11 +55,9 @@ def test_running_checks_fit_the_terminal_with_their_steps(width: int) -> None:
     with console.capture() as captured:
         console.print(live._view())
     lines = captured.get().splitlines()
-    assert max(map(len, lines)) <= width
     assert len(lines) <= 10
     # Behind the last line a terminal writes what interrupts it.
-    assert len(f"{lines[-1].rstrip()}^C") <= width
-    assert max(len(line.rstrip()) for line in lines) <= width - len("^C")
+    assert max(map(len, lines)) <= width - len("^C")
     assert any("curl.exe in" in line for line in lines)
     assert lines[-1].strip().startswith("+")
 

@@ -199,7 +199,7 @@ class Live:
 
     def _view(self) -> RenderableType:
         from rich.console import Group
-        from rich.padding import Padding
+        from rich.constrain import Constrain
         from rich.table import Table
         from rich.text import Text
 
@@ -227,7 +227,7 @@ class Live:
         if len(running) > room:
             lines.append(Text(f"  +{len(running) - room} more", style="cyan"))
         # A terminal writes "^C" behind the last line; a line break there would leave a part of the view behind.
-        return Padding(Group(*lines), (0, ECHO, 0, 0))
+        return Constrain(Group(*lines), self.console.width - ECHO)
 
     def _so_far(self, now: float) -> str:
         simulated = " of simulated time" if self.record.settings.get("virtual_time") else ""
