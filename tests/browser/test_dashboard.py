@@ -244,3 +244,15 @@ def test_features_are_folded_by_area_and_lead_to_the_run(page: Page, dashboard: 
     page.goto(f"{dashboard.rstrip('/')}/runs/261102-100000-bbbb/live")
     expect(page.locator("#features tr")).to_contain_text(["passed", "contradiction"])
     expect(page.locator("#workloads tr")).to_contain_text("not ready")
+
+
+def test_a_run_is_compared_past_one_that_was_interrupted(page: Page, dashboard: str, tmp_path: Path) -> None:
+    others = [name for name in samples.CORE if name != DNS]
+    samples.write_run(tmp_path, "261101-100000-aaaa", outcomes={DNS: "failed"})
+    samples.write_run(tmp_path, "261102-100000-aaaa", outcomes=dict.fromkeys(others, "blocked"), interrupted=True)
+    samples.write_run(tmp_path, "261103-100000-aaaa", outcomes={others[0]: "failed"})
+    page.goto(dashboard)
+    steps = page.locator("#list .step")
+    expect(steps.nth(0)).to_have_text("▼ 1 worse")
+    expect(steps.nth(1)).to_have_text("▲ 1 better")
+    expect(page.locator("#list .tally").nth(1)).to_contain_text(f"◦ {len(others)}")

@@ -121,6 +121,29 @@ def test_a_flag_that_would_be_needed_is_named_by_doctor_plan_and_run(
         assert "add --allow-disruptive" in result.stdout
 
 
+def test_a_run_that_cannot_pass_is_told_so_with_its_exit_code(command_line: CommandLine, kubeconfig: str) -> None:
+    where = ["--kubeconfig", kubeconfig]
+    told = command_line("doctor", *where)
+    assert told.returncode == 3
+    last = told.stdout.splitlines()[-1]
+    assert last == "a run can start, but not pass: 1 requirement cannot be judged; 1 warning above"
+    plain = json.loads(command_line("doctor", *where, "-o", "json").stdout)
+    assert (plain["exit_code"], plain["runs"], plain["blocked"]) == (3, 23, ["core.storage.reboot-recovery"])
+    assert command_line("plan", *where).returncode == 3
+    # What was left out on purpose, the verdict calls partial.
+    left_out = command_line("doctor", *where, "--skip", "core.storage.reboot-recovery")
+    assert (left_out.returncode, left_out.stdout.splitlines()[-1]) == (0, "a run can start, and may pass")
+
+
+def test_what_does_not_apply_is_told_once_by_doctor_and_plan(command_line: CommandLine, kubeconfig: str) -> None:
+    both = "Windows nodes have pod addresses of one IP family only"
+    for command in ("doctor", "plan"):
+        told = command_line(command, "--kubeconfig", kubeconfig, "--profile", "full", "--allow-disruptive")
+        assert told.returncode == 0
+        assert told.stdout.count(both) == 1, command
+        assert f"5 requirements do not apply here: {both}" in told.stdout
+
+
 def test_a_cluster_that_is_too_small_is_told_at_the_start_with_the_flag(
     command_line: CommandLine, small: str, tmp_path: Path
 ) -> None:
@@ -204,6 +227,19 @@ def test_who_waits_is_told_for_what_and_an_interruption_leaves_nothing(
     assert process.returncode == 130
     assert (printed, errors) == ("", "interrupted before anything was started; there is nothing to clean up\n")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("words", [["cleanup"], ["lint", "--live"]], ids=lambda words: words[0])
+def test_whoever_asks_a_silent_server_is_told_of_it(
+    words: list[str], command_line: CommandLine, kubeconfig: str, silent_server: str, tmp_path: Path
+) -> None:
+    config = changed(kubeconfig, tmp_path / "config", {"server": silent_server}, None)
+    process = command_line.start(*words, "--kubeconfig", config)
+    assert process.stderr is not None
+    assert process.stderr.readline() == f"waiting for the API server at {silent_server}\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
 
 
 def test_the_last_words_of_a_container_tell_why_it_did_not_start(command_line: CommandLine, tmp_path: Path) -> None:

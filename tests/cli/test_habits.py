@@ -103,6 +103,9 @@ def test_help_says_which_options_repeat() -> None:
     text = " ".join(told.split())
     assert "Leave this requirement out. May be repeated." in text
     assert "Show the plan and change nothing. May be repeated." not in text
+    for words in (("sandbox", "up"), ("matrix", "audit")):
+        code, text, _ = winready(*words, "--help")
+        assert (code, "May be" in text, "repeatable" in text) == (0, True, False), words
 
 
 def test_the_dashboard_notes_a_folder_that_is_not_there(tmp_path: Path) -> None:

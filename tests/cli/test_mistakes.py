@@ -25,6 +25,7 @@ def invoke(words: list[str]) -> Result:
         (["run", "--catgory", "x"], "error: no such option --catgory; did you mean --category?"),
         (["run", "--parallel", "many"], "error: invalid value for '--parallel': 'many' is not a valid integer range"),
         (["compare", "a"], "error: missing argument 'B'"),
+        (["completion"], "error: missing argument '{bash|zsh|fish|powershell}'"),
         (["help", "bogus"], "error: no such command 'bogus'"),
         (["help", "run", "fast"], "error: 'winready run' has no commands"),
         (["run", "--sandbox", "--context", "a\x1b[2Jb", "--fault", "x"], "error: --sandbox verifies a cluster"),

@@ -100,7 +100,7 @@ async def test_it_judges_the_cluster_that_it_runs_in(cluster: dict[str, Any]) ->
         await client.create(CLUSTER_ROLE_BINDINGS, binding)
         container = {
             "image": IMAGE,
-            "args": ["plan", "--allow-small-cluster", "-o", "json"],
+            "args": ["plan", "--allow-small-cluster", "--category", "core.network", "-o", "json"],
             "securityContext": {"readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False},
         }
         told = pod("w", container=container, securityContext={"runAsNonRoot": True})

@@ -12,9 +12,11 @@ from lint.cases import injected
 from lint.manifests import lint, pod, workload
 from winready.lint import catalog
 from winready.lint.catalog import Outcome, Rule
-from winready.lint.sentences import CONSEQUENCE, RESERVED, consequence, message, summary
+from winready.lint.context import Taint
+from winready.lint.sentences import CONSEQUENCE, RESERVED, UNSURE, consequence, message, summary
 from winready.lint.versions import FIRST, LAST, Range
 
+MISSING = "sched-missing-toleration"
 ACCEPTED, REFUSED = r"accept\w*", r"refus\w*|reject\w*|forbid\w*"
 NOTHING, WORKS, FAILS = r"ignor\w*|without effect|no effect", r"works?", r"fails?"
 CONTRADICTIONS = {
@@ -75,7 +77,7 @@ def test_a_contradiction_is_noticed(effect: catalog.Effect, text: str) -> None:
 
 
 def test_what_happens_is_said_once_and_fits_the_severity() -> None:
-    said = sorted({*CONSEQUENCE.values(), RESERVED}, key=len, reverse=True)
+    said = sorted({*CONSEQUENCE.values(), RESERVED, UNSURE}, key=len, reverse=True)
     for rule, outcome, text in every_sentence():
         assert [each for each in said if each in text][:1] == [consequence(outcome)], rule.id
         assert text.startswith(f"{rule.title}: {consequence(outcome)}. "), rule.id
@@ -83,6 +85,8 @@ def test_what_happens_is_said_once_and_fits_the_severity() -> None:
         if outcome.effect == "supported" and outcome.severity != "info":
             assert RESERVED in text, rule.id
             assert outcome.note, f"{rule.id}: which reservation?"
+        if outcome.effect == "fails":
+            assert (UNSURE in text) == (outcome.severity == "info"), rule.id
         if outcome.severity == "error":
             assert outcome.effect != "supported", rule.id
 
@@ -144,3 +148,12 @@ def test_a_namespace_can_ask_for_the_sidecars_of_all_its_pods(tmp_path: Path) ->
 def test_linux_images_are_known(tmp_path: Path, image: str) -> None:
     found = lint(tmp_path, pod({"containers": [{"image": image}]}))
     assert [one.severity for one in found if one.rule == "img-linux-only"] == ["error"]
+
+
+def test_what_depends_on_the_cluster_is_said_to_fail_only_where_that_is_known(tmp_path: Path) -> None:
+    unknown, known = (
+        next(one for one in lint(tmp_path, pod({"tolerations": []}), "1.34", profile) if one.rule == MISSING)
+        for profile in ({}, {"taints": (Taint.parse("os=windows:NoSchedule"),)})
+    )
+    assert (unknown.severity, UNSURE in unknown.message) == ("info", True)
+    assert (known.severity, CONSEQUENCE["fails"] in known.message) == ("error", True)

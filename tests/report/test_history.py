@@ -158,6 +158,15 @@ def test_runs_without_a_verdict_are_told_apart(tmp_path: Path) -> None:
     assert [item["in_progress"] for item in listed(tmp_path)["unfinished"]] == [False, False]
 
 
+def test_a_rule_that_decided_is_named(tmp_path: Path) -> None:
+    samples.write_run(tmp_path, found=samples.inventory(windows=1))
+    said = history(tmp_path).stdout
+    assert "      ✗ rule.cluster-size failed\n" in said
+    assert "RULES FAILED" in history(tmp_path, "-o", "wide").stdout
+    ((run,),) = (group["runs"] for group in json.loads(history(tmp_path, "-o", "json").stdout)["clusters"])
+    assert run["rules"] == ["rule.cluster-size"]
+
+
 def test_no_run_at_all_is_no_error(tmp_path: Path) -> None:
     result = history(tmp_path / "none")
     assert result.exit_code == 0

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from report import samples
 from winready.cli.main import cli
 from winready.report.bundle.recomputing import recompute
+from winready.report.dashboard.grid import make_grid
+from winready.report.history import History
 from winready.report.record import read_events
 
 WHOLE, CUT, AFTER = "261101-100000-aaaa", "261102-100000-bbbb", "261103-100000-cccc"
@@ -67,6 +69,18 @@ def test_history_looks_past_it(runs: Path) -> None:
     # What was not judged in between is compared with the last time that it was.
     assert (after["better"], after["worse"]) == ([FAILED], [LEFT[0]])
     assert "Interrupted, no verdict" in winready(runs, "history").stdout
+
+
+def test_the_dashboard_takes_it_for_no_outcome(runs: Path) -> None:
+    with History(runs) as index:
+        index.sync()
+        grid = make_grid(index)
+    after, cut, _ = range(3)
+    assert [run["id"] for run in grid["runs"]] == [AFTER, CUT, WHOLE]
+    cells = {row["id"]: row["cells"] for row in grid["requirements"]}
+    assert {cells[name][cut] for name in LEFT} == {"u"}
+    assert (cells[PASSED][cut], cells[FAILED][cut], cells[LEFT[0]][after]) == ("p", "f", "f")
+    assert grid["runs"][cut]["why"] == "what it had not judged by then says nothing about the cluster"
 
 
 def test_junit_skips_what_was_not_judged_and_has_one_error(runs: Path) -> None:

@@ -55,8 +55,9 @@ def test_running_checks_fit_the_terminal_with_their_steps(width: int) -> None:
     with console.capture() as captured:
         console.print(live._view())
     lines = captured.get().splitlines()
-    assert max(map(len, lines)) <= width
     assert len(lines) <= 10
+    # Behind the last line a terminal writes what interrupts it.
+    assert max(map(len, lines)) <= width - len("^C")
     assert any("curl.exe in" in line for line in lines)
     assert lines[-1].strip().startswith("+")
 
@@ -73,6 +74,54 @@ def test_results_and_nodes_fit_a_narrow_terminal() -> None:
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 60
     assert any(line.rstrip().endswith("no answer") for line in lines)
+
+
+def test_each_node_is_one_line_of_a_narrow_terminal() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=60, color_system=None, soft_wrap=True)
+    record = Record()
+    live = Live(console, record, 1.0, lambda: 0.0, {}, details=False)
+    taken = next(event for event in samples.run_events() if isinstance(event, events.InventoryTaken))
+    long = {"build": "6.8.0-1024-generic-edge", "runtime": "containerd://2.1.4-with-a-long-name"}
+    nodes = [msgspec.structs.replace(node, **long) for node in taken.inventory.nodes]
+    taken = msgspec.structs.replace(taken, inventory=msgspec.structs.replace(taken.inventory, nodes=nodes))
+    record.apply(taken)
+    live.handle(taken)
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines() if line.startswith("  ")]
+    assert [line.split()[0] for line in lines] == [node.name for node in taken.inventory.nodes]
+    assert all(line.endswith("6.8.0-1024-generic-edge") and len(line) <= 60 for line in lines)
+
+
+def test_what_an_interruption_left_is_not_counted_as_judged() -> None:
+    console, record = terminal(80), Record()
+    live = Live(console, record, 1.0, lambda: record.duration_s, {}, details=False)
+    left = [samples.result(name, "blocked") for name in samples.CORE[1:]]
+    for event in samples.run_events(results=[samples.result(FIRST, "passed"), *left]):
+        if isinstance(event, events.RequirementFinished) and event.result.outcome == "blocked" and not live._stopping:
+            live.stopping()
+        if isinstance(event, events.RunFinished):
+            break
+        record.apply(event)
+        live.handle(event)
+    with console.capture() as captured:
+        console.print(live._view())
+    assert captured.get().startswith(f"cleaning up; 1 of {len(samples.CORE)} judged")
+
+
+def test_what_does_not_apply_is_told_once_with_everything_it_concerns() -> None:
+    stream, record = io.StringIO(), Record()
+    plain = make_terminal(stream, record, 1.0, colour=False)
+    ids = [name for name in samples.ALL if name.startswith("extend.")][:3]
+    reason = "the cluster has one IP family"
+    absent = [
+        msgspec.structs.replace(samples.result(name, "not-applicable", reason=reason), duration_s=0.0) for name in ids
+    ]
+    for event in samples.run_events(ids=[FIRST, *ids], results=[samples.result(FIRST, "passed"), *absent]):
+        record.apply(event)
+        plain.handle(event)
+    said = stream.getvalue()
+    assert said.count(reason) == 1
+    assert f"- 3 requirements not-applicable\n    {reason}\n    concerns: {', '.join(ids)}\n" in said
 
 
 def test_what_is_left_adapts_to_how_long_things_took() -> None:

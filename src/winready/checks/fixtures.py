@@ -117,7 +117,7 @@ class Fixtures:
 
     def start(self, name: str) -> asyncio.Task[Any]:
         """Begin to make a fixture, unless that has begun already."""
-        doing(f"waits for the {name} that checks share")
+        doing(f"waits for shared {'pods' if name == 'ten' else name}")
         if name not in self._tasks:
             self._tasks[name] = asyncio.ensure_future(self._makers[name]())
         return self._tasks[name]
@@ -162,7 +162,7 @@ class Fixtures:
 
     async def once(self, name: str, make: Callable[[World], Awaitable[T]]) -> T:
         """What the checks of one category share beside this: made for the first that asks."""
-        doing(f"waits for the {name} that checks share")
+        doing(f"waits for shared {'pods' if name == 'ten' else name}")
         if name not in self._tasks:
             self._tasks[name] = asyncio.ensure_future(make(self._world))
         made: T = await asyncio.shield(self._tasks[name])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from winready.cli.options import cluster_options, fail, parse_duration, prefix_option, say
+from winready.cli.patience import patiently
 
 if TYPE_CHECKING:
     from winready.cluster.kubeconfig import Target
@@ -106,7 +107,7 @@ async def _clean(
         asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else lambda: None)
     async with Client.connect(target) as client:
         # A server that was never there, or does not know us, is said at once; one that goes away later is asked again.
-        await client.version()
+        await patiently(target.server, client.version())
         if not settings.namespace_prefix:
             await client.list(NAMESPACES, labels=RUN_LABEL)
         client.transport.patience = patience

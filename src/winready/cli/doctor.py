@@ -14,11 +14,12 @@ import click
 from winready.cli.choices import RunChoices
 from winready.cli.flags import run_flags
 from winready.cli.options import fail, print_document, say
+from winready.cli.patience import patiently
 from winready.cli.tables import WIDE, listed, print_table
 from winready.report.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterable
     from pathlib import Path
 
     from winready.cli.venue import T, Venue
@@ -26,11 +27,9 @@ if TYPE_CHECKING:
     from winready.engine.preflight import Examined, Finding, Seen
     from winready.spec.model import Specification
 
-PATIENCE = 3.0
-"""Wall seconds without an answer after which it is said what is waited for."""
 NAMED = 10
 SUMMARY = {
-    0: "a run can start",
+    0: "a run can start, and may pass",
     1: "a run would fail, whatever its checks find",
     2: "no cluster was asked",
     3: "a run could not judge this cluster",
@@ -42,8 +41,9 @@ SUMMARY = {
 def doctor(**given: Any) -> None:
     """Look at what a run would meet: connection, credentials, rights, nodes, cluster size, images. Starts nothing.
 
-    Takes the options of 'winready run'. Exit code: 0 a run can start, 1 it would fail whatever its checks find, 2 the
-    kubeconfig or an option is wrong, 3 the cluster cannot be asked or nothing on it could be judged.
+    Takes the options of 'winready run'. Exit code: 0 a run can start and may pass, 1 it would fail whatever its checks
+    find, 2 the kubeconfig or an option is wrong, 3 it could not judge all that was selected, or the cluster cannot be
+    asked.
 
     \b
     winready doctor
@@ -80,8 +80,16 @@ def show(told: Examined, output: str) -> int:
             say(f"{'':<22} {line}")
     warned = sum(finding.level == "warning" for finding in told.findings)
     warnings = f"; {warned} warning{'s' if warned > 1 else ''} above" if warned else ""
-    say(f"{SUMMARY[told.exit_code]}{warnings}")
+    say(f"{_conclusion(told)}{warnings}")
     return told.exit_code
+
+
+def _conclusion(told: Examined) -> str:
+    from winready.report.words import count
+
+    if told.exit_code == 3 and told.runs and told.blocked:
+        return f"a run can start, but not pass: {count(len(told.blocked), 'requirement')} cannot be judged"
+    return SUMMARY[told.exit_code]
 
 
 def behind(finding: Finding) -> list[str]:
@@ -93,10 +101,10 @@ def behind(finding: Finding) -> list[str]:
     return lines
 
 
-def tell(seen: Seen, *, err: bool) -> None:
+def tell(findings: Iterable[Finding], *, err: bool) -> None:
     """What must be known before anything is started; nothing when all is well."""
-    for finding in seen.remarkable:
-        say(f"{finding.level}: {finding.message}", err=err)
+    for finding in findings:
+        say(f"{finding.subject if finding.level == 'ok' else finding.level}: {finding.message}", err=err)
         for line in behind(finding):
             say(f"    {line}", err=err)
 
@@ -153,19 +161,15 @@ def _ask(venue: Venue, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _unless_interrupted(venue: Venue, work: Coroutine[Any, Any, T]) -> T:
-    loop, task = asyncio.get_running_loop(), asyncio.create_task(work)
+    # Where time is simulated, waiting takes none.
+    told = work if venue.virtual else patiently(venue.target.server, work)
+    loop, task = asyncio.get_running_loop(), asyncio.create_task(told)
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     # Beside others' threads, whoever has the first of them hears of signals.
     mine = threading.current_thread() is threading.main_thread()
     for number in numbers if mine else ():
         loop.add_signal_handler(number, task.cancel)
     try:
-        if not venue.virtual:
-            # Where time is simulated, waiting takes none.
-            done, _ = await asyncio.wait([task], timeout=PATIENCE)
-            if not done:
-                with suppress(OSError):
-                    say(f"waiting for the API server at {venue.target.server}", err=True)
         return await task
     finally:
         task.cancel()

@@ -52,7 +52,18 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
         say(f"there is no finished run in {base}; 'winready run' makes one")
     for group in clusters if output == "wide" else ():
         say(f"{group.label}  {group.cluster}")
-        heads = ("RUN", "STARTED", "VERDICT", "EXIT", "KUBERNETES", "TOOL", "OUTCOMES", "WORSE", "BETTER")
+        heads = (
+            "RUN",
+            "STARTED",
+            "VERDICT",
+            "EXIT",
+            "KUBERNETES",
+            "TOOL",
+            "OUTCOMES",
+            "RULES FAILED",
+            "WORSE",
+            "BETTER",
+        )
         print_table(heads, *(_wide(run) for run in group.runs))
     for group in clusters if output == "text" else ():
         say(f"{group.label}  Kubernetes {group.runs[0].version or '?'}")
@@ -76,12 +87,12 @@ def _when(run: RunLine) -> str:
 
 
 def _wide(run: RunLine) -> tuple[str, ...]:
-    changed = (listed(names) for names in (run.worse, run.better))
+    changed = (listed(names) for names in (run.rules, run.worse, run.better))
     return run.folder, _when(run), run.verdict_text, str(run.exit_code), run.version, run.tool, run.counts, *changed
 
 
 def _changes(run: Any) -> list[str]:
-    lines = _named("", run)
+    lines = [*(f"✗ {name} failed" for name in run.rules), *_named("", run)]
     for word, advisory in (("features", run.features), ("workloads", run.workloads)):
         if advisory:
             lines += [f"{word}: {advisory.counts}", *_named(f"{word} ", advisory)]

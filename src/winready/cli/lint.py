@@ -224,13 +224,15 @@ def _ask_cluster(settings: Settings, options: dict[str, Any]) -> Settings:
     import asyncio
     from dataclasses import replace
 
+    from winready.cli.patience import patiently
     from winready.cluster.errors import ClusterError, ConfigError
     from winready.cluster.kubeconfig import find_target
     from winready.lint.live import ask
 
     try:
         target = find_target(options["kubeconfig"], options["context"])
-        live = asyncio.run(ask(target, settings.profile, options["live"], options["namespace"] or ""))
+        asking = ask(target, settings.profile, options["live"], options["namespace"] or "")
+        live = asyncio.run(patiently(target.server, asking))
     except ClusterError as error:
         fail(error.message, error.remedy, code=2 if isinstance(error, ConfigError) else 3)
     for notice in live.notices:

@@ -34,14 +34,14 @@ Examples:
     "before",
     multiple=True,
     metavar="V|FILE",
-    help="Version to compare with; repeatable for files  [default: the nearest bundled one].",
+    help="Version to compare with, or files  [default: the nearest bundled one].",
 )
 @click.option(
     "--to",
     "after",
     multiple=True,
     metavar="V|FILE",
-    help="Version to audit: a bundled one, or files (OpenAPI, metrics, listing); repeatable.",
+    help="Version to audit: a bundled one, or files (OpenAPI, metrics, listing).",
 )
 @cluster_options
 @click.option("--sandbox", is_flag=True, help="Audit the API of a sandbox, started and stopped for it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 import click
 
@@ -26,6 +27,8 @@ def _message(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         near = difflib.get_close_matches(error.option_name, error.possibilities or [], n=1, cutoff=NEAR)
         return f"no such option {error.option_name}" + (f"; did you mean {near[0]}?" if near else "")
-    text = error.format_message().removesuffix(".").replace(". Did you mean", "; did you mean")
+    # click sets choices below each other.
+    text = " ".join(error.format_message().split()).removesuffix(".").replace(". Did you mean", "; did you mean")
+    text = re.sub(r"(\}'?)\. Choose from: .*", r"\1", text).replace(". Choose from: ", ": ")
     # click begins a sentence; what stands behind "error:" goes on with one.
     return text[:1].lower() + text[1:] if text[1:2].islower() else text

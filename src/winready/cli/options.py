@@ -66,7 +66,7 @@ sandbox_options = apply(
     click.option("--sandbox", is_flag=True,
                  help="Verify a simulated cluster of its own, started and stopped by the run."),
     click.option("--speed", metavar="X",
-                 help="Let that sandbox go by the wall clock, so much faster, or 'max'; else time is simulated."),
+                 help="Run that sandbox on the wall clock, X times as fast, or 'max'; else time is simulated."),
     click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Break that sandbox this way first."),
 )  # fmt: skip
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def plan(**given: Any) -> None:
     """Show what would run, on which nodes, with which verifier, and what is blocked and why.
 
-    Takes the options of 'winready run', and changes nothing on the cluster. Exit code: 0 when a run can start, 1 when
-    it would fail whatever its checks find, 2 wrong usage, 3 when nothing would run or the cluster cannot be reached.
+    Takes the options of 'winready run', and changes nothing on the cluster. Exit code: 0 when a run can start and may
+    pass, 1 when it would fail whatever its checks find, 2 wrong usage, 3 when something selected, or all of it, cannot
+    be judged, or the cluster cannot be reached.
 
     \b
     winready plan
@@ -41,6 +42,7 @@ def show_plan(venue: Venue, options: Options, standard: Specification, output: s
     """Print the plan of a run; returns the exit code."""
     import msgspec
 
+    from winready.engine.preflight import ABSENT
     from winready.report.words import plan_around, plan_table
 
     seen = first_look(venue, options, standard)
@@ -48,9 +50,10 @@ def show_plan(venue: Venue, options: Options, standard: Specification, output: s
         nodes, times = plan_around(seen.plan, options.settings.timing.scale)
         for line in (*nodes, *(plan_table(seen.plan) if output == "text" else _wide(seen.plan)), *times):
             say(line)
-        if seen.remarkable:
+        told = [*(each for each in seen.findings if each.subject == ABSENT), *seen.remarkable]
+        if told:
             say()
-        tell(seen, err=False)
+        tell(told, err=False)
     else:
         print_document({**msgspec.to_builtins(seen.plan), "findings": seen.findings}, output)
     return seen.exit_code

@@ -167,7 +167,7 @@ def carry_out(
 
     seen = first_look(venue, options, standard, audience.places.termination_log if audience else None)
     if loudness() >= 0:
-        tell(seen, err=output != "text")
+        tell(seen.remarkable, err=output != "text")
     options = replace(options, inventory=seen.inventory, prepared=seen.prepared)
     base = folders.report_folder(report_dir)
     try:

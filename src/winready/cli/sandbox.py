@@ -81,7 +81,7 @@ def sandbox() -> None:
     "--node-local-dns", is_flag=True, help="Give Linux nodes a DNS cache of their own, as NodeLocal DNSCache."
 )
 @click.option("--active-directory", is_flag=True, help="Let pods log on to a simulated domain, by gMSA.")
-@click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Start with this fault; repeatable.")
+@click.option("--fault", "faults", multiple=True, metavar="NAME[@NODE]", help="Start with this fault.")
 @click.option(
     "--control-plane",
     default="",
@@ -100,7 +100,7 @@ def sandbox() -> None:
     "host_images",
     multiple=True,
     metavar="NAME=FOLDER",
-    help="An image of the host node: a root file system or an OCI image layout; repeatable.",
+    help="An image of the host node: a root file system or an OCI image layout.",
 )
 @click.option("--detach", is_flag=True, help="Return as soon as the sandbox is ready, and leave it running.")
 @document_option

@@ -123,7 +123,7 @@ class Timing:
     async def pause(self, cluster_seconds: float) -> None:
         """Let cluster time pass."""
         if cluster_seconds >= LONG_PAUSE:
-            doing(f"looks again in {cluster_seconds:g} s")
+            doing(f"looks again in {cluster_seconds:.0f} s")
         await asyncio.sleep(self.wall(cluster_seconds))
 
     async def attempts(self, window: float, *, every: float | None = None) -> AsyncIterator[int]:

@@ -251,7 +251,14 @@ class Transport:
             return last
         if isinstance(last, (aiohttp.ClientConnectionError, OSError)) and not isinstance(last, TimeoutError):
             return self._unreachable(last)
-        detail = f"{method} {path} did not end within {deadline:g} s ({trouble.attempts} attempts)"
+        tries = f"{trouble.attempts} attempt{'s' if trouble.attempts > 1 else ''}"
+        if not self._heard:
+            detail = (
+                f"the API server at {self.target.server} does not answer ({method} {path}, {tries}, {deadline:g} s)"
+            )
+            step = "check its address in the kubeconfig, and whether a firewall or proxy swallows what is sent there"
+            return DeadlineExceeded(detail, step)
+        detail = f"{method} {path} did not end within {deadline:g} s ({tries})"
         return DeadlineExceeded(detail, "the API server is slow or the network loses packets; look at its health")
 
     def _worth_retrying(self, error: Exception, attempts: int) -> bool:

@@ -44,6 +44,8 @@ Level = Literal["ok", "unknown", "warning", "problem"]
 SCHEMA = "winready-doctor/1"
 LOOK_AT_NODE = "'kubectl describe node {}' tells more"
 NAMED = 5
+ABSENT = "absent"
+"""The subject of what the cluster does not offer."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,11 +54,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     level: Level
     """A problem keeps a run from passing whatever it finds, or from starting; a warning may."""
     subject: str
-    """connection, credentials, kubeconfig, rights, nodes, size, builds, requirements or images."""
+    """connection, credentials, kubeconfig, rights, nodes, size, builds, requirements, absent or images."""
     message: str
     next_step: str = ""
     concerns: list[str] = []
-    """Requirements that cannot be judged because of it."""
+    """Requirements that cannot be judged, or do not apply, because of it."""
 
 
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +68,12 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     server: str = ""
     version: str = ""
     exit_code: int
-    """0 a run can start, 1 it would fail by a rule already, 2 wrong input, 3 nothing can be judged."""
+    """0 a run can start and may pass, 1 it would fail by a rule already, 2 wrong input, 3 something that it would have
+    to show, or all of it, cannot be judged."""
+    runs: int = 0
+    """How many requirements a run would verify."""
+    blocked: list[str] = []
+    """What a run would have to show and cannot."""
     findings: list[Finding]
 
 
@@ -91,6 +98,8 @@ class Seen:
             server=self.inventory.server,
             version=self.inventory.version,
             exit_code=self.exit_code,
+            runs=sum(item.action == "run" for item in self.plan.requirements),
+            blocked=_unshown(self.plan),
             findings=self.findings,
         )
 
@@ -152,10 +161,12 @@ async def images(client: Client, plan: Plan, settings: Settings) -> list[Finding
         if not where:
             found.append(Finding(level="ok", subject="images", message=f"{what} on every node of the run"))
             continue
+        they, them = ("they", "them") if len(names) > 1 else ("it", "it")
         message = (
-            f"{what} not known to be on {_some(where)}; whether they can be pulled is not known before the first pod"
+            f"{what} not known to be on {_some(where)}; whether {they} can be pulled is not known before the first pod"
         )
-        step = "the first pods pull them, which takes minutes on Windows"
+        slow = any(name in plan.windows_nodes for name in where)
+        step = f"the first pods pull {them}{', which takes minutes on Windows' if slow else ''}"
         if not settings.image_registry:
             step += "; '--image-registry R' takes images from a registry of yours"
         found.append(Finding(level="unknown", subject="images", message=message, next_step=step))
@@ -206,7 +217,7 @@ def _nodes(inventory: Inventory, plan: Plan) -> Iterator[Finding]:
             yield Finding(level=level, subject="nodes", message=message, next_step=LOOK_AT_NODE.format(names[0]))
         if used:
             many = "nodes" if len(used) > 1 else "node"
-            words = "to judge" if os == "Windows" else "beside them"
+            words = "to judge" if os == "Windows" else "beside them" if plan.windows_nodes else "in the cluster"
             yield Finding(level="ok", subject="nodes", message=f"{len(used)} {os} {many} {words}: {_some(used)}")
 
 
@@ -257,14 +268,20 @@ def _blocked(plan: Plan) -> Iterator[Finding]:
         if item.action == "blocked" and item.reason not in told and not item.reason.startswith("rights are missing"):
             causes.setdefault((item.reason, item.next_step), []).append(item.id)
     for (reason, step), names in causes.items():
-        many = f"{len(names)} requirements" if len(names) > 1 else names[0]
         yield Finding(
             level="warning",
             subject="requirements",
-            message=f"{many} cannot be judged: {reason}",
+            message=f"{_named(names)} cannot be judged: {reason}",
             next_step=step,
             concerns=names if len(names) > 1 else [],
         )
+    absent: dict[str, list[str]] = {}
+    for item in plan.requirements:
+        if item.action == "not-applicable":
+            absent.setdefault(item.reason, []).append(item.id)
+    for reason, names in absent.items():
+        message = f"{_named(names)} {'do' if len(names) > 1 else 'does'} not apply here: {reason}"
+        yield Finding(level="ok", subject=ABSENT, message=message, concerns=names if len(names) > 1 else [])
     running = sum(item.action == "run" for item in plan.requirements)
     if running:
         many = f"{running} of {len(plan.requirements)} selected requirements can be verified"
@@ -275,7 +292,17 @@ def _exit_code(findings: Sequence[Finding], rules: dict[str, RuleResult], plan: 
     if any(rule.outcome == "failed" and not rule.waived_by for rule in rules.values()):
         return EXIT_FAILED
     runs = any(item.action == "run" for item in plan.requirements) or bool(plan.features)
-    return EXIT_PASS if runs and all(finding.level != "problem" for finding in findings) else EXIT_BLOCKED
+    sound = all(finding.level != "problem" for finding in findings)
+    return EXIT_PASS if runs and sound and not _unshown(plan) else EXIT_BLOCKED
+
+
+def _unshown(plan: Plan) -> list[str]:
+    """What keeps any run of this plan from passing; what is advisory does not."""
+    return [item.id for item in plan.requirements if item.action == "blocked" and item.level != "advisory"]
+
+
+def _named(names: Sequence[str]) -> str:
+    return f"{len(names)} requirements" if len(names) > 1 else names[0]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -207,7 +207,7 @@ class Judge:
             name="",
             container="",
             field="",
-            message=sentences.message(rule, worst, hit.detail, through),
+            message=sentences.message(rule, worst, hit.detail, through, hit.severity or ""),
             fix=rule.fix,
             since=f"1.{versions.low}",
             until=None if versions.high is None else f"1.{versions.high}",

@@ -19,20 +19,27 @@ CONSEQUENCE: Mapping[Effect, str] = {
 }
 RESERVED = "works on Windows, with a reservation"
 """What is supported and still worth a warning."""
+UNSURE = "accepted, but it may not work"
+"""What fails only on some clusters or images, and is no more than a note for that reason."""
 
 
-def consequence(outcome: Outcome, through: str = "") -> str:
-    """What happens; ``through`` names a controller that is accepted while its pods are not."""
+def consequence(outcome: Outcome, through: str = "", severity: str = "") -> str:
+    """What happens; ``through`` names a controller that is accepted while its pods are not.
+
+    ``severity`` is that of the finding, where the manifest or the cluster says more than the rule knows.
+    """
     if outcome.effect == "rejected" and through:
         return f"the API server takes the {through} and refuses its pods"
     if outcome.effect == "supported" and outcome.severity != "info":
         return RESERVED
+    if outcome.effect == "fails" and (severity or outcome.severity) == "info":
+        return UNSURE
     return CONSEQUENCE[outcome.effect]
 
 
-def message(rule: Rule, outcome: Outcome, detail: str = "", through: str = "") -> str:
+def message(rule: Rule, outcome: Outcome, detail: str = "", through: str = "", severity: str = "") -> str:
     """All of it: what is there, what happens, why, and what is to be known about these versions."""
-    told = f"{detail or rule.title}: {consequence(outcome, through)}. {rule.why}"
+    told = f"{detail or rule.title}: {consequence(outcome, through, severity)}. {rule.why}"
     return f"{told} {outcome.note}" if outcome.note else told
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from winready.report import words
 from winready.report.comparing import RANKS, rank, unjudged
-from winready.report.history import Entry, FeatureSeen, History, Outcome, WorkloadSeen, counts
+from winready.report.history import Entry, FeatureSeen, History, Outcome, RuleSeen, WorkloadSeen, counts
 
 Seen = FeatureSeen | WorkloadSeen
 J = TypeVar("J", Outcome, FeatureSeen, WorkloadSeen, Seen)
@@ -40,6 +40,8 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     tool: str
     counts: str
+    rules: list[str] = []
+    """Rules of the run that do not hold, and are not waived."""
     better: list[str]
     worse: list[str]
     features: Advisory | None = None
@@ -68,9 +70,11 @@ def by_cluster(index: History, wanted: str | None, limit: int) -> list[ClusterRu
             continue
         recent = entries[: max(limit + 1, FLAKY_RUNS)]
         results, features, workloads = index.results(recent), index.features(recent), index.workloads(recent)
+        rules = index.rules(recent)
         lines = []
         for number, entry in enumerate(entries[:limit]):
             line = _line(entry, results, _before(entries[number + 1 :], results))
+            line = msgspec.structs.replace(line, rules=_broken(rules.get(entry.folder, {})))
             if shown := features.get(entry.folder):
                 told = _advisory(words.features_text(shown.values()), recent[number:], features)
                 line = msgspec.structs.replace(line, features=told)
@@ -104,6 +108,13 @@ def _before(earlier: Sequence[Entry], results: Mapping[str, dict[str, Outcome]])
         if not entry.interrupted:
             break
     return found
+
+
+def _broken(rules: Mapping[str, RuleSeen]) -> list[str]:
+    """Only what failed: what could not be judged has a cause among the requirements."""
+    return [
+        name for name, rule in rules.items() if rule.gates == "run" and rule.outcome == "failed" and not rule.waived
+    ]
 
 
 def _advisory(text: str, runs: Sequence[Entry], seen: Mapping[str, Mapping[str, Seen]]) -> Advisory:

@@ -24,7 +24,7 @@ from winready.report import folders, record, words
 from winready.report.causes import by_cause
 
 NAME = ".history.sqlite3"
-VERSION = 6
+VERSION = 7
 SANDBOX = "sandbox"
 PATIENCE = 2.0
 """Seconds to wait for somebody else's work on the index; then it is made anew in memory."""
@@ -344,7 +344,7 @@ def _because(run: _Run) -> tuple[str, int]:
     if run.verdict == "Pass" or not causes:
         return "", 0
     first = causes[0]
-    return (first.reason if len(first.ids) > 1 else f"{first.ids[0]}: {first.reason}"), len(causes)
+    return f"{first.concerns if len(first.ids) > 1 else first.ids[0]}: {first.reason}", len(causes)
 
 
 def unfinished(base: Path, limit: int = 20) -> list[tuple[str, bool]]:

@@ -23,7 +23,10 @@ WIDE = 110
 """Columns from which on whole ids and steps stand beside each other."""
 MOST_SHOWN = 16
 """Running checks that are shown where there is room for them; the others are counted."""
+ECHO = len("^C")
 TERMINAL = "the terminal"
+TEN_PODS = "ten pods"
+"""What the fixture ``ten`` is."""
 
 
 class Plain:
@@ -136,8 +139,9 @@ class Live:
         now = self._began + event.at_s
         match event:
             case events.InventoryTaken():
-                for line in words.cluster_lines(self.record):
-                    self.console.print(Text(printable(line), no_wrap=True, overflow="ellipsis"), soft_wrap=False)
+                # Lines that are too long all the same are broken between words.
+                for line in words.cluster_lines(self.record, self.console.width):
+                    self.console.print(Text(printable(line)), soft_wrap=False)
                 self.note("")
             case events.PlanMade():
                 self._total = len(event.plan.requirements)
@@ -159,7 +163,8 @@ class Live:
                 self._print(words.check_line(event.result), "dim")
             case events.RequirementFinished():
                 self._running.pop(event.result.id, None)
-                self._done += 1
+                # What an interruption kept from being judged was not.
+                self._done += not (self._stopping and event.result.outcome in ("blocked", "error"))
                 if self._pace:
                     self._pace.finished(event.result)
                 if words.told_at_once(event.result):
@@ -194,6 +199,7 @@ class Live:
 
     def _view(self) -> RenderableType:
         from rich.console import Group
+        from rich.constrain import Constrain
         from rich.table import Table
         from rich.text import Text
 
@@ -202,7 +208,8 @@ class Live:
             return Text(f"cleaning up; {self._so_far(now)}", style="bold yellow", no_wrap=True, overflow="ellipsis")
         lines: list[RenderableType] = [Text(self._head(now), style="bold", no_wrap=True, overflow="ellipsis")]
         if self._fixtures:
-            starting = f"  starting pods and services: {', '.join(sorted(self._fixtures))}"
+            names = sorted(TEN_PODS if name == "ten" else name for name in self._fixtures)
+            starting = f"  starting pods and services: {', '.join(names)}"
             lines.append(Text(starting, style="cyan", no_wrap=True, overflow="ellipsis"))
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
@@ -219,7 +226,8 @@ class Live:
             lines.append(table)
         if len(running) > room:
             lines.append(Text(f"  +{len(running) - room} more", style="cyan"))
-        return Group(*lines)
+        # A terminal writes "^C" behind the last line; a line break there would leave a part of the view behind.
+        return Constrain(Group(*lines), self.console.width - ECHO)
 
     def _so_far(self, now: float) -> str:
         simulated = " of simulated time" if self.record.settings.get("virtual_time") else ""

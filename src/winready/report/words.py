@@ -17,7 +17,7 @@ from winready.report.record import Record
 MARKS = {"passed": "✓", "failed": "✗", "blocked": "■", "not-applicable": "-", "error": "!"}
 STYLES = {"passed": "green", "failed": "red", "blocked": "yellow", "not-applicable": "dim", "error": "magenta"}
 
-STOPPING = "interrupted: cleaning up; what was not judged by now stays so"
+STOPPING = "interrupted: cleaning up; nothing more is judged"
 NO_VERDICT = "no requirement was selected, so nothing could pass: features are advisory"
 REASONS = 3
 """What a sentence names of a workload that is not ready; reports name it all."""
@@ -47,7 +47,7 @@ def count(number: int, thing: str) -> str:
 
 def told_at_once(result: RequirementResult) -> bool:
     """Whether a result is news; what was never begun, or given up, has a cause that the summary tells once."""
-    return result.duration_s > 0 or result.outcome not in ("blocked", "error")
+    return result.duration_s > 0 or result.outcome not in ("blocked", "error", "not-applicable")
 
 
 def result_line(result: RequirementResult) -> str:
@@ -156,8 +156,8 @@ def some(names: Sequence[str]) -> str:
     return ", ".join([*names[:NAMED], *more])
 
 
-def cluster_lines(record: Record) -> list[str]:
-    """The cluster, a line per node."""
+def cluster_lines(record: Record, columns: int | None = None) -> list[str]:
+    """The cluster, a line per node; one that is longer than ``columns`` goes without its container runtime."""
     if record.cluster is None:
         return []
     simulated = ", a simulated cluster (sandbox)" if record.simulated else ""
@@ -166,7 +166,10 @@ def cluster_lines(record: Record) -> list[str]:
     lines = [f"Kubernetes {record.cluster.version} at {record.cluster.server}{simulated}"]
     for node in record.cluster.nodes:
         note = f"  not used: {why}" if (why := why_not(node)) else ""
-        lines.append(f"  {node.name:<12} {node.os:<8} {node.build:<20} {node.runtime}{note}")
+        line = f"  {node.name:<12} {node.os:<8} {node.build:<20} {node.runtime}{note}"
+        if columns is not None and len(line) > columns:
+            line = f"  {node.name:<12} {node.os:<8} {node.build}{note}"
+        lines.append(line)
     return lines
 
 
@@ -178,8 +181,10 @@ def summary_lines(record: Record) -> list[tuple[str, str]]:
     if record.requirements or not record.features:
         lines.append(("", ", ".join([*counts, *([f"{unjudged} not judged"] if unjudged else [])]) or "nothing was run"))
     rules = [rule for rule in record.rules if not (record.interrupted and rule.outcome in ("blocked", "error"))]
-    for cause in by_cause(judged, rules, air_gapped=record.settings.get("air_gapped") is True):
+    causes = by_cause(judged, rules, air_gapped=record.settings.get("air_gapped") is True)
+    for cause in causes:
         lines += _explained(cause)
+    lines += _without(judged, {each.id for cause in causes for each in cause.requirements})
     if text := suspect(record):
         lines.append(("bold", text))
     for rule in record.rules:
@@ -297,6 +302,21 @@ def _explained(cause: Cause) -> list[tuple[str, str]]:
     return lines if alone else [*lines, ("dim", f"    concerns: {some(cause.ids)}")]
 
 
+def _without(results: Sequence[RequirementResult], told: Collection[str]) -> list[tuple[str, str]]:
+    """What the cluster does not offer, each reason once."""
+    groups: dict[str, list[str]] = {}
+    for item in results:
+        if item.outcome == "not-applicable" and item.id not in told:
+            groups.setdefault(item.reason, []).append(item.id)
+    lines = []
+    for reason, ids in groups.items():
+        who = ids[0] if len(ids) == 1 else count(len(ids), "requirement")
+        lines += [("dim", f"{MARKS['not-applicable']} {who} not-applicable"), ("dim", f"    {reason}")]
+        if len(ids) > 1:
+            lines.append(("dim", f"    concerns: {some(ids)}"))
+    return lines
+
+
 def _waived(rule: RuleResult) -> str:
     return f"{rule.id} {rule.outcome} (waived by {rule.waived_by}): {rule.reason}"
 
@@ -314,8 +334,8 @@ def plan_table(plan: Plan) -> list[str]:
         takes = duration(item.expected_s) if item.action == "run" else ""
         pods = str(item.windows_pods) if item.action == "run" else ""
         lines.append(f"{item.id:<50} {item.action:<15} {item.verifier:<9} {takes:>12}  {pods:>12}".rstrip())
-        if item.reason and item.action != "blocked":
-            # Why something is blocked is told once, with everything that it concerns.
+        # Why something is blocked, or not applicable, is told once, with everything that it concerns.
+        if item.reason and item.action == "run":
             lines.append(f"    {item.reason}")
     return lines
 

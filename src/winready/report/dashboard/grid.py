@@ -8,12 +8,14 @@ from typing import Any
 
 from winready.report import words
 from winready.report.changes import FLAKY_RUNS, flaky
+from winready.report.comparing import unjudged
 from winready.report.dashboard.state import make_states, tone, verdict, why
 from winready.report.history import Entry, FeatureSeen, History, Outcome, RuleSeen, WorkloadSeen
 from winready.spec.loader import load_standard
 
 LETTERS = {"passed": "p", "failed": "f", "blocked": "b", "not-applicable": "n", "error": "e"}
-NOT_SELECTED = "."
+NOT_SELECTED, NOT_JUDGED = ".", "u"
+CUT_OFF = "the run was interrupted before it was judged"
 CONTRADICTION, BY_DATA = "c", "d"
 WORST_FIRST = "cfebpnd."
 
@@ -72,7 +74,11 @@ def _requirements(entries: list[Entry], results: dict[str, dict[str, Outcome]], 
 
     def cell(entry: Entry, name: str) -> tuple[str, str]:
         item = results[entry.folder].get(name)
-        return (LETTERS[item.outcome], item.reason) if item else (NOT_SELECTED, "")
+        if item is None:
+            return NOT_SELECTED, ""
+        if unjudged(item.outcome, interrupted=entry.interrupted):
+            return NOT_JUDGED, CUT_OFF
+        return LETTERS[item.outcome], item.reason
 
     return [
         {
@@ -94,6 +100,8 @@ def _rules(entries: list[Entry], rules: dict[str, dict[str, RuleSeen]], rows: _R
         item = rules.get(entry.folder, {}).get(name)
         if item is None:
             return NOT_SELECTED, ""
+        if unjudged(item.outcome, interrupted=entry.interrupted):
+            return NOT_JUDGED, CUT_OFF
         if item.waived:
             return LETTERS["not-applicable"], f"waived: {item.reason}"
         return LETTERS[item.outcome], "" if item.outcome == "passed" else item.reason

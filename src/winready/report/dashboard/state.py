@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from winready.report import words
+from winready.report.comparing import unjudged
 from winready.report.folding import short
 from winready.report.history import Entry, Outcome
 from winready.report.meaning import INTERRUPTED
 
 TREND = 24
 """So many of its runs are shown as one sign each."""
-ORDER = ("failed", "error", "blocked", "passed", "not-applicable")
+ORDER = ("failed", "error", "blocked", "not judged", "passed", "not-applicable")
+LEFT = "what it had not judged by then says nothing about the cluster"
 
 
 def tone(entry: Entry) -> str:
@@ -29,7 +31,9 @@ def verdict(entry: Entry) -> str:
 
 
 def why(entry: Entry, limit: int = 240) -> str:
-    """The first cause that decided, and how many more there are."""
+    """The first cause that decided, and how many more there are; an interruption decides nothing."""
+    if entry.interrupted:
+        return LEFT
     if not entry.because:
         return ""
     more = f" (and {words.count(entry.causes - 1, 'more reason')})" if entry.causes > 1 else ""
@@ -48,7 +52,10 @@ def make_states(entries: Sequence[Entry], results: Mapping[str, Mapping[str, Out
 def _state(label: str, runs: list[Entry], results: Mapping[str, Mapping[str, Outcome]]) -> dict[str, Any]:
     newest = runs[0]
     trend = [{"run": run.folder, "tone": tone(run), "title": f"{_when(run)}: {verdict(run)}"} for run in runs[:TREND]]
-    counts = Counter(item.outcome for item in results[newest.folder].values())
+    counts = Counter(
+        "not judged" if unjudged(item.outcome, interrupted=newest.interrupted) else item.outcome
+        for item in results[newest.folder].values()
+    )
     return {
         "cluster": label,
         "run": newest.folder,

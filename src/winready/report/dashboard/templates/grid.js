@@ -3,9 +3,9 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const grid = document.getElementById("grid");
   if (!grid) return;
-  const NAMES = { p: "passed", f: "failed", b: "blocked", n: "not applicable", e: "error", c: "contradiction", d: "known by data only", ".": "not selected" };
+  const NAMES = { p: "passed", f: "failed", b: "blocked", n: "not applicable", e: "error", u: "not judged", c: "contradiction", d: "known by data only", ".": "not selected" };
   const READY = { p: "ready", f: "not ready", b: "cannot be told", ".": "not asked about" };
-  const MARKS = { p: "✓", f: "✗", b: "■", n: "-", e: "!", c: "≠", d: "·", ".": "" };
+  const MARKS = { p: "✓", f: "✗", b: "■", n: "-", e: "!", u: "◦", c: "≠", d: "·", ".": "" };
   const CELL = 22, HEAD = 100, GROUP = 28, PAGE = 25, WHOLE = 40, NOTE = 220;
   const cluster = document.getElementById("cluster");
   const search = document.getElementById("search");
@@ -245,7 +245,7 @@
   };
 
   // The runs as a list: for fingers, for screen readers, and for what the grid has no room for.
-  const ORDER = "febpn";
+  const ORDER = "febupn";
   const RANKS = { f: 0, e: 1, b: 1, n: 2, p: 3 };
   const outcomes = (column) => {
     const counts = {};
@@ -253,11 +253,15 @@
     return [...ORDER].filter((letter) => counts[letter]).map((letter) => [letter, counts[letter]]);
   };
   const changes = (column) => {
-    const before = data.runs.findIndex((run, index) => index > column && run.cluster === data.runs[column].cluster);
-    if (before < 0) return null;
+    const earlier = data.runs.map((_, index) => index).filter((index) => index > column && data.runs[index].cluster === data.runs[column].cluster);
+    if (!earlier.length) return null;
+    // A run that was interrupted leaves to the one before it what it had not judged.
+    const whole = earlier.findIndex((index) => data.runs[index].tone !== "blocked");
+    const before = whole < 0 ? earlier : earlier.slice(0, whole + 1);
     const found = { worse: [], better: [] };
     for (const { id, cells } of data.requirements) {
-      const step = RANKS[cells[column]] - RANKS[cells[before]];
+      const last = before.find((index) => cells[index] in RANKS);
+      const step = RANKS[cells[column]] - RANKS[cells[last]];
       if (step) found[step < 0 ? "worse" : "better"].push(id);
     }
     return found;
