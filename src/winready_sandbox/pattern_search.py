@@ -17,7 +17,9 @@ TURN = 2000
 """Steps between interruptions."""
 MOST_STATES = 2**27
 """States of which it is known whether they were tried, a bit each."""
-MOST_PENDING = 500_000
+MOST_PENDING = 1_000_000
+"""Ways that were not gone yet, and what is to be taken back before them."""
+_GO, _TAKE_BACK, _NOTHING = 0, 1, -1
 Search = Generator[int, None, "Found | None"]
 """Yields after every turn how many steps it took."""
 
@@ -94,9 +96,22 @@ class _Run:
         """Where a program leads from a place: what it saved, with the end under -1; None if nowhere."""
         text, seen = self.text, None if fresh else self._seen(program)
         width = len(text) + 1
-        pending: list[tuple[int, int, dict[int, int]]] = [(0, start, {})]
+        # What was saved is kept once, and changes are taken back on the way to what is pending: a copy for each would
+        # cost as much as there are groups.
+        saved: dict[int, int] = {}
+        pending: list[tuple[int, int, int]] = [(0, start, _GO)]
         while pending:
-            at, place, saved = pending.pop()
+            at, place, what = pending.pop()
+            if what == _TAKE_BACK:
+                self.steps += 1
+                if self.steps >= TURN:
+                    yield self.steps
+                    self.steps = 0
+                if place == _NOTHING:
+                    del saved[at]
+                else:
+                    saved[at] = place
+                continue
             while True:
                 self.steps += 1
                 if self.steps >= TURN:
@@ -116,12 +131,14 @@ class _Run:
                 elif kind == "split":
                     if len(pending) > MOST_PENDING:
                         raise TooMuch
-                    pending.append((step.second, place, saved))
+                    pending.append((step.second, place, _GO))
                     at = step.first
                 elif kind == "jump":
                     at = step.first
                 elif kind in ("save", "mark"):
-                    saved = {**saved, (step.first if kind == "save" else -1 - step.first): place}
+                    key = step.first if kind == "save" else -1 - step.first
+                    pending.append((key, saved.get(key, _NOTHING), _TAKE_BACK))
+                    saved[key] = place
                     at += 1
                 elif kind == "end":
                     if end is not None and place != end:
@@ -146,14 +163,21 @@ class _Run:
                     inside = yield from self.match(step.inner, place, fresh=True)
                     if inside is None:
                         break
-                    at, place = at + 1, inside[-1]
-                    saved = {**saved, **{key: value for key, value in inside.items() if key != -1}}
+                    at, place = at + 1, inside.pop(-1)
+                    self._take_over(inside, saved, pending)
                 else:
                     looked = yield from self._look(step, place)
                     if looked is None:
                         break
-                    at, saved = at + 1, {**saved, **looked}
+                    at += 1
+                    self._take_over(looked, saved, pending)
         return None
+
+    def _take_over(self, found: dict[int, int], saved: dict[int, int], pending: list[tuple[int, int, int]]) -> None:
+        """Save what was found aside."""
+        self.steps += len(found)
+        pending += [(key, saved.get(key, _NOTHING), _TAKE_BACK) for key in found]
+        saved.update(found)
 
     def _look(self, step: Instruction, place: int) -> Generator[int, None, dict[int, int] | None]:
         """Look around without going anywhere."""

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ from fuzz.running import LONGEST, MOST_MEGABYTES, Outcome, fuzz, made
 from fuzz.seeding import SEEDS
 from fuzz.targets import TARGETS, Target
 from fuzz.workers import fuzzed
+from winready.node.bundle import SUMS
+from winready.node.opened import open_bundle
+from winready.node.parameters import ParametersError
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 200
@@ -105,3 +109,31 @@ def test_inputs_get_into_the_reader() -> None:
     told = reach("listing", range(60))
     assert "winready/upstream/listing.py" in told
     assert "of 60 accepted" in told
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(8, b"\x01\x00"), (10, b"\x63\x00"), (20, b"\xff\xff\x0f\x00\xff\xff\x0f\x00")]
+)
+def test_a_bundle_whose_files_cannot_be_unpacked_is_damaged(tmp_path: Path, at: int, value: bytes) -> None:
+    """Encrypted, packed in a way that nobody knows, or longer than the archive: found by inputs of their kind."""
+    path = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(SUMS, "x" * 100)
+    data = bytearray(path.read_bytes())
+    start = data.index(b"PK\x01\x02") + at
+    data[start : start + len(value)] = value
+    path.write_bytes(bytes(data))
+    with pytest.raises(ParametersError, match=r"damaged|neither"):
+        open_bundle(path)
+
+
+def test_a_bundle_with_a_broken_stream_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(SUMS, bytes(range(256)) * 4)
+    data = bytearray(path.read_bytes())
+    start = 30 + len(SUMS)
+    data[start : start + 40] = b"\xff" * 40
+    path.write_bytes(bytes(data))
+    with pytest.raises(ParametersError, match="cannot be unpacked"):
+        open_bundle(path)

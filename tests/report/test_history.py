@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -109,6 +110,54 @@ def test_an_index_that_somebody_holds_is_left_alone(runs: Path, monkeypatch: pyt
     assert listed(runs) == before
     assert (runs / NAME).stat().st_ino == inode
     holder.close()
+
+
+ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) select 'a' as folder, x as outcome from c"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["alter table results rename to hidden", f"create view results as {ENDLESS}"],
+        ["update runs set exit_code = 'many'"],
+        ["update runs set duration_s = x'ff'"],
+        ["update runs set verdict_text = x'ff'"],
+    ],
+)
+def test_an_index_that_somebody_else_made_is_made_anew(runs: Path, change: list[str]) -> None:
+    before = listed(runs)
+    database = sqlite3.connect(runs / NAME)
+    for statement in change:
+        database.execute(statement)
+    database.commit()
+    database.close()
+    assert listed(runs) == before
+
+
+def test_a_link_in_the_place_of_the_index_is_not_followed(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "file"
+    (runs / NAME).unlink(missing_ok=True)
+    (runs / NAME).symlink_to(elsewhere)
+    assert len(listed(runs)["clusters"]) == 2
+    assert not elsewhere.exists()
+
+
+def test_pipes_and_what_is_too_large_are_named_and_stop_nothing(runs: Path) -> None:
+    (runs / "261102-100000-bbbb" / "run.json").unlink()
+    os.mkfifo(runs / "261102-100000-bbbb" / "run.json")
+    os.truncate(runs / "261103-100000-cccc" / "run.json", 1 << 40)
+    result = history(runs)
+    assert result.exit_code == 0
+    assert "261102-100000-bbbb cannot be read and is left out: [Errno 22] it is no plain file" in result.stderr
+    assert "261103-100000-cccc cannot be read and is left out: [Errno 27] File too large" in result.stderr
+    for name in ("261102-100000-bbbb", "261103-100000-cccc"):
+        told = CliRunner().invoke(cli, ["report", str(runs / name), "-o", "json"])
+        assert told.exit_code == 0
+        assert json.loads(told.stdout)["run_id"] == name
+        assert "this is what the run's journal tells" in told.stderr
+    os.truncate(runs / "261103-100000-cccc" / "journal.jsonl", 1 << 40)
+    refused = CliRunner().invoke(cli, ["report", str(runs / "261103-100000-cccc")])
+    assert (refused.exit_code, "File too large" in refused.stderr) == (2, True)
 
 
 def test_a_copy_of_a_run_is_another_run(runs: Path) -> None:

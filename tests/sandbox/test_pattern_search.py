@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -54,6 +55,32 @@ def test_steps_grow_with_pattern_times_text_only(pattern: str) -> None:
     for size in (50, 500):
         steps = sum(search(pattern, "a" * size + "!"))
         assert steps <= 100 * len(pattern) * size
+
+
+def test_memory_does_not_grow_with_groups_times_text() -> None:
+    search_for, text = "()" * 500 + "(?:(a)|b)*c", "a" * 3000
+    tracemalloc.start()
+    try:
+        assert find(search_for, text, steps=10**9) is None
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "groups"),
+    [
+        (r"(?:(a)|b)*\1", "ab", [None]),
+        (r"(?:(a)x|(a)b)", "ab", ["ab", None, "a"]),
+        (r"(?:(?=(a))a|(?=(a))ab)$", "ab", ["ab", None, "a"]),
+        (r"(?:(?>(a))x|a(b))", "ab", ["ab", None, "b"]),
+        (r"(?:(a)|(b))*c", "abac", ["abac", "a", "b"]),
+    ],
+)
+def test_what_a_way_saved_that_led_nowhere_is_forgotten(pattern: str, text: str, groups: list[str | None]) -> None:
+    found = find(pattern, text, steps=10**6)
+    assert (found.groups if found else [None]) == groups
 
 
 def test_what_looks_back_can_be_interrupted() -> None:

@@ -147,21 +147,25 @@ async def serve(bound: socket.socket, host: str, show: Callable[[], str]) -> Asy
     """Answer ``/metrics`` as long as this lasts."""
     from aiohttp import web
 
-    from winready.report.dashboard.guard import is_loopback, make_guard, secure
+    from winready.report.dashboard.guard import Runner, is_loopback, make_guard, secure
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=show().encode(), headers={"Content-Type": CONTENT_TYPE})
 
     @web.middleware
     async def headers(request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await handler(request)
+        try:
+            response = await handler(request)
+        except web.HTTPException as answer:
+            secure(answer)
+            raise
         secure(response)
         return response
 
     # On loopback only under its own names, or a page on the web could make a browser ask.
     app = web.Application(middlewares=[make_guard(None) if host and is_loopback(host) else headers])
     app.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    runner = Runner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
         await web.SockSite(runner, bound).start()

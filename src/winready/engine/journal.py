@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +17,10 @@ from winready.engine.events import AnyEvent
 NAME = "journal.jsonl"
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding junk raises; recursion, because somebody may nest a million brackets."""
+
+
+LARGEST = 128 << 20
+"""Bytes of a file of a run that anybody reads at once."""
 
 
 class Unreadable(Exception):
@@ -53,10 +59,28 @@ class Journal:
             self._file.close()
 
 
+def opened(path: Path) -> IO[bytes]:
+    """A file of a run, to be read; raises ``OSError`` for pipes and devices, which would never end."""
+    # Without waiting: who opens a pipe waits until somebody writes to it.
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "it is no plain file")
+
+
+def whole(path: Path) -> bytes:
+    """All of a file of a run; raises ``OSError``, for one that is too large for any run, too."""
+    with opened(path) as file:
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        return file.read()
+
+
 def in_progress(folder: Path) -> bool:
     """Whether somebody is still writing the journal."""
     try:
-        with (folder / NAME).open("rb") as file:
+        with opened(folder / NAME) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -69,7 +93,7 @@ def read(folder: Path) -> list[AnyEvent]:
     """The events of a run; a last line that a kill cut short is left out. Raises `Unreadable`."""
     path = folder / NAME
     try:
-        data = path.read_bytes()
+        data = whole(path)
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
     return parse(data, str(path))

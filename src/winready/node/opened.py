@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,6 +63,10 @@ def _damaged(path: Path, why: str) -> ParametersError:
     return ParametersError(f"the bundle {path} is damaged: {why}", "make it anew with 'winready node bundle'")
 
 
+_NOT_UNPACKED = (EOFError, zlib.error, lzma.LZMAError, struct.error, NotImplementedError, RuntimeError, ValueError)
+"""What reading a file of a ZIP raises when it is cut short, encrypted, or packed in a way that is none."""
+
+
 @contextmanager
 def _reader(path: Path) -> Iterator[Reader]:
     try:
@@ -92,3 +99,5 @@ def _of_zip(archive: zipfile.ZipFile, path: Path, name: str) -> Iterator[bytes]:
                 yield chunk
     except KeyError:
         raise _damaged(path, f"it has no {name}") from None
+    except _NOT_UNPACKED:
+        raise _damaged(path, f"{name} in it cannot be unpacked") from None

@@ -54,6 +54,7 @@ create table workloads (
 ) without rowid;
 create table damaged (folder text primary key, stamp text not null, why text not null) without rowid;
 """
+_TEXTS = ("folder", "run_id", "started", "verdict", "verdict_text", "scope", "cluster", "server", "because", "builds")
 
 
 class _Result(msgspec.Struct):
@@ -231,7 +232,7 @@ class History:
 
     def _add(self, folder: str, stamp: str) -> None:
         try:
-            run = msgspec.json.decode((self.base / folder / record.NAME).read_bytes(), type=_Run)
+            run = msgspec.json.decode(journal.whole(self.base / folder / record.NAME), type=_Run)
             if run.schema != record.SCHEMA:
                 raise msgspec.DecodeError(f"it is of the schema {run.schema[:40]!r}, not {record.SCHEMA}")
             if wrong := record.implausible(run.started, run.duration_s, run.exit_code):
@@ -372,13 +373,13 @@ def stamps(base: Path) -> Iterator[tuple[str, str]]:
 
 def _open(base: Path) -> sqlite3.Connection:
     path = base / NAME
-    if not base.is_dir():
+    # Whoever made the folder may have made a link of it that leads to a file of somebody else.
+    if not base.is_dir() or path.is_symlink() or (path.exists() and not path.is_file()):
         return _fresh(":memory:")
     try:
         database = sqlite3.connect(path, timeout=PATIENCE)
         try:
-            whole = database.execute("pragma quick_check").fetchone()[0] == "ok"
-            if whole and database.execute("pragma user_version").fetchone()[0] == VERSION:
+            if _ours(database) and database.execute("pragma quick_check").fetchone()[0] == "ok":
                 return database
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -391,6 +392,20 @@ def _open(base: Path) -> sqlite3.Connection:
         return _fresh(str(path))
     except (sqlite3.Error, OSError):
         return _fresh(":memory:")
+
+
+def _ours(database: sqlite3.Connection) -> bool:
+    """Whether it has our tables and nothing else: a view or trigger of somebody else may never end."""
+    if database.execute("pragma user_version").fetchone()[0] != VERSION:
+        return False
+    made = "select name, sql from sqlite_master order by name"
+    with contextlib.closing(_fresh(":memory:")) as wanted:
+        if database.execute(made).fetchall() != wanted.execute(made).fetchall():
+            return False
+    # What is no number there would end whoever reckons with it; text takes anything.
+    odd = " or ".join(f"typeof({name}) not in ('integer', 'real')" for name in ("duration_s", "exit_code", "causes"))
+    blobs = " or ".join(f"typeof({name}) = 'blob'" for name in _TEXTS)
+    return database.execute(f"select 1 from runs where {odd} or {blobs} limit 1").fetchone() is None  # noqa: S608
 
 
 def _fresh(path: str) -> sqlite3.Connection:

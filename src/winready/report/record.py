@@ -183,7 +183,7 @@ def read(folder: Path) -> Record:
     """The record of a finished run; raises `Unreadable`."""
     path = folder / NAME
     try:
-        data = path.read_bytes()
+        data = journal.whole(path)
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
     try:

@@ -13,7 +13,7 @@ from winready.engine import journal
 from winready.report import record, sonobuoy
 from winready.spec.archives import ArchiveError, open_archive, shown
 
-LARGEST = {record.NAME: 128 << 20, journal.NAME: 128 << 20, sonobuoy.NAME: 16 << 20}
+LARGEST = {record.NAME: journal.LARGEST, journal.NAME: journal.LARGEST, sonobuoy.NAME: 16 << 20}
 """What is read of a plugin's results, and how large it may be."""
 LARGEST_ERROR = 1 << 20
 LONGEST = 500

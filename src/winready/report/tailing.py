@@ -26,7 +26,7 @@ async def tail(
     abandoned = False
     while watched():
         try:
-            with path.open("rb") as file:
+            with journal.opened(path) as file:
                 file.seek(offset + len(rest))
                 data = file.read(MOST)
         except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from aiohttp import ClientSession, CookieJar, web
 
 from report import samples
 from winready.engine.journal import NAME as JOURNAL
+from winready.report.dashboard.guard import Runner
 from winready.report.dashboard.server import Dashboard
 
 DNS = "core.network.dns-internal"
@@ -21,7 +23,7 @@ class Site:
     """A dashboard on a free port, and a browser-like client."""
 
     def __init__(self, base: Path, token: str | None) -> None:
-        self.runner = web.AppRunner(Dashboard(base).app(token), access_log=None, shutdown_timeout=0.1)
+        self.runner = Runner(Dashboard(base).app(token), access_log=None, shutdown_timeout=0.1)
         self.session = ClientSession(cookie_jar=CookieJar(unsafe=True))
         self.address = ""
 
@@ -209,6 +211,32 @@ async def test_pages_carry_a_strict_policy_and_escape_what_they_show(site: Site,
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert "<script>alert" not in text
+
+
+@pytest.mark.parametrize(
+    "asked", [b"FOO / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\r\n\r\n", b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n"]
+)
+async def test_what_is_no_request_is_refused_with_the_same_headers(site: Site, asked: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.runner.addresses[0][1])
+    writer.write(asked)
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    writer.close()
+    assert " 400 " in head.splitlines()[0]
+    for name in ("Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cache-Control"):
+        assert f"\n{name}: " in head
+
+
+async def test_a_pipe_in_the_place_of_a_file_is_left_out(site: Site, tmp_path: Path) -> None:
+    folder = samples.write_run(tmp_path)
+    (folder / "run.json").unlink()
+    os.mkfifo(folder / "run.json")
+    status, text = await site.get("/")
+    assert (status, "it is no plain file" in text) == (200, True)
+    status, text = await site.get(f"/runs/{folder.name}")
+    assert (status, "it is no plain file" in text) == (200, True)
+    (folder / JOURNAL).unlink()
+    os.mkfifo(folder / JOURNAL)
+    assert (await site.get(f"/runs/{folder.name}"))[0] == 404
 
 
 async def test_a_run_is_its_report_with_the_way_back(site: Site, tmp_path: Path) -> None:

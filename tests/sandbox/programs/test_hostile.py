@@ -92,6 +92,7 @@ CMD: Ends = {
     "for /L %i in (x,y,z) do @echo x": (COMPUTING, "x\r\n"),
     "(" * DEEP: (STACK_OVERFLOW, ""),
     "exit 99999999999999999999": (2**31 - 1, ""),
+    "cmd /c " * 5000 + "echo x": (1, "The command line is too long."),
     "fsutil file createnew C:\\a 9999999999": (1, "not recognized"),
 }
 

@@ -54,7 +54,7 @@ def make_bundle(
 ) -> bytes:
     """The bundle of a run as an archive."""
     signer = signing.fingerprint(key.public_key()) if key is not None else ""
-    files = contents(run, (folder / journal.NAME).read_bytes(), product, not_shown, standard_text(), signer)
+    files = contents(run, journal.whole(folder / journal.NAME), product, not_shown, standard_text(), signer)
     if key is not None:
         files[SIGNER] = signing.public_pem(key)
     files[SUMS] = digests(files)

@@ -6,6 +6,7 @@ A page on the web could make a browser ask a server on loopback under a name of 
 
 from __future__ import annotations
 
+import functools
 import hmac
 import ipaddress
 
@@ -47,6 +48,21 @@ def make_guard(token: str | None) -> Middleware:
         return response
 
     return guard
+
+
+class _Asked(web.Request):
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        await super()._prepare_hook(response)
+        secure(response)
+
+
+class Runner(web.AppRunner):
+    """Answers what is no request at all with the security headers, too: no middleware ever sees that."""
+
+    async def _make_server(self) -> web.Server:
+        server = await super()._make_server()
+        server.request_factory = functools.partial(self.app._make_request, _cls=_Asked)
+        return server
 
 
 def secure(response: web.StreamResponse) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from aiohttp import web
 
+from winready.report.dashboard.guard import Runner
 from winready.report.dashboard.server import Dashboard
 
 
 async def serve(base: Path, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; ``ready`` gets the address. Raises ``OSError`` when it cannot listen there."""
-    runner = web.AppRunner(Dashboard(base).app(token), access_log=None, shutdown_timeout=1)
+    runner = Runner(Dashboard(base).app(token), access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()

@@ -11,6 +11,8 @@ from winready_sandbox.programs.cmd.flow import Streams, split_name
 from winready_sandbox.programs.cmd.shell import Shell
 
 _SPECIAL = set("&<>()@^|")
+LONGEST = 8191
+"""Characters of a command that cmd.exe takes."""
 
 
 def command_text(process: Process) -> tuple[str | None, bool, dict[str, bool]]:
@@ -50,6 +52,9 @@ async def cmd(process: Process) -> int:
     streams = Streams(process.stdin, process.stdout, process.stderr)
     text, stays, options = command_text(process)
     shell.echo = not options["q"]
+    if text is not None and len(text) > LONGEST:
+        streams.err("The command line is too long.\n")
+        return 1
     try:
         if text is not None:
             code = await shell.line(text, streams)
