@@ -111,6 +111,15 @@ STAGES = (
     ),
     Stage("charts", ("make", "test-charts"), budget=4 * MINUTE, warm=15, cold=15, needs=("build charts",)),
     Stage(
+        "build store",
+        ("make", "build-store"),
+        budget=10 * MINUTE,
+        warm=1,
+        cold=120,
+        builds=programs(NEWEST, "versitygw"),
+    ),
+    Stage("store", ("make", "test-store"), budget=6 * MINUTE, warm=60, cold=60, needs=("build store",)),
+    Stage(
         f"build control plane {NEWEST}",
         ("make", "build-control-plane"),
         budget=30 * MINUTE,

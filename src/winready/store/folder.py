@@ -44,6 +44,8 @@ class FolderObjects:
     def create(self, key: str, data: bytes) -> str:
         """Write an object that is not there yet."""
         path = self._path(key)
+        if os.path.lexists(path):
+            raise AlreadyThere(f"{path} is there already")
         with self._told(key), self._written(path, data) as part:
             try:
                 os.link(part, path)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 CONNECTING = 5.0
-_CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,64})</Code>")
+_CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,64})</Code>|\bcode: \"?([A-Za-z][A-Za-z0-9]{1,63})")
 _STATUS = re.compile(r"(?:status code:?|HTTP status|response code|Server returned non-2xx status code:) *(\d{3})", re.I)
 _ENVIRONMENT = {
     "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL",
@@ -195,7 +195,7 @@ class RemoteObjects:
     def _trouble(self, key: str, error: Exception) -> StoreError:
         kinds = self._obstore.exceptions
         text = str(error)
-        codes = set(_CODE.findall(text)) | set(_STATUS.findall(text))
+        codes = {code for pair in _CODE.findall(text) for code in pair if code} | set(_STATUS.findall(text))
         where, bucket = self._where(key), self._bucket
         environment = _ENVIRONMENT[self.place.scheme]
         if _no_credentials(self.place, text):
