@@ -93,6 +93,14 @@ def test_a_run_is_sent_and_everybody_reads_it_there(ground: Ground, monkeypatch:
     ground.ok("certify", run, "--draft", "--to", str(bundle), *product)
     verified = CliRunner().invoke(cli, ["verify", str(bundle)])
     assert (verified.exit_code, "Intact" in verified.output) == (3, True)
+    shutil.copy(bundle, ground.share)
+    there = CliRunner().invoke(cli, ["verify", f"{ground.address}/bundle.tar.gz"])
+    assert (there.exit_code, there.stdout) == (3, verified.stdout)
+    itself = CliRunner().invoke(cli, ["verify", f"{ground.address}/{run}"])
+    assert (itself.exit_code, "Consistent, but no certificate" in itself.stdout) == (3, True)
+    record = ground.share / run / "run.json"
+    record.write_text(record.read_text().replace('"verdict": "Pass"', '"verdict": "Fail"'))
+    assert CliRunner().invoke(cli, ["verify", f"{ground.address}/{run}"]).exit_code == 1
 
 
 def test_history_and_compare_read_what_others_sent(filled: Ground) -> None:

@@ -239,7 +239,8 @@ def _network(text: str) -> str:
     for sign, words in (
         ("Connection refused", "nobody listens there"),
         ("timed out", "it took too long"),
-        ("operation timed out", "it took too long"),
+        ("TimedOut", "it took too long"),
+        ("Timeout", "it took too long"),
         ("dns error", "its name is not known"),
         ("failed to lookup", "its name is not known"),
         ("certificate", "its certificate is not trusted"),
