@@ -22,7 +22,7 @@ PATIENCE = 15.0
 """Wall seconds that one call may take; after that the place counts as away."""
 AGAIN = (5.0, 15.0, 60.0)
 """Wall seconds until a place that was away or full is tried again; from then on the last."""
-LAST = 60.0
+LAST = 30.0
 """Wall seconds that the end of a run waits at most until everything is sent."""
 
 
