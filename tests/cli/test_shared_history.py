@@ -108,6 +108,10 @@ def test_history_and_compare_read_what_others_sent(filled: Ground) -> None:
     worse = filled.do("compare", FIRST, SECOND)
     assert worse.exit_code == 1
     assert DNS in worse.output
+    watched = filled.do("status", SECOND, "--watch")
+    assert (watched.exit_code, "1 failed" in watched.output) == (1, True)
+    again = filled.do("run", "--sandbox", "--rerun-failed", FIRST)
+    assert (again.exit_code, f"everything passed in run {FIRST}" in again.output) == (2, True)
     by_address = [f"{filled.address}/{run}" for run in (FIRST, SECOND)]
     assert CliRunner().invoke(cli, ["compare", *by_address]).output == worse.output
 
@@ -252,6 +256,7 @@ def test_a_mirror_that_was_damaged_or_deleted_is_made_again(filled: Ground) -> N
         (("history", "push", "--from", "/nowhere", "--report-dir", "file:///tmp"), "there is no folder /nowhere"),
         (("run", "--sandbox", "--prow", "folder"), "--prow is an address"),
         (("history", "prune"), "say what to keep"),
+        (("history", "--report-dir", "x", "prune", "--keep", "1d"), "write --report-dir after 'history prune'"),
         (("history", "prune", "--keep", "soon"), "is no age"),
         (("history", "prune", "--keep", "1d", "--report-dir", "/nowhere"), "there is no folder"),
     ],

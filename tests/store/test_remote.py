@@ -66,6 +66,9 @@ class Answering(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body.encode())
 
+    def do_PUT(self) -> None:
+        self.do_GET()
+
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:

@@ -6,6 +6,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from winready.cli.history_prune import prune
 from winready.cli.history_push import push
@@ -32,7 +33,11 @@ def history(context: click.Context, cluster: str | None, limit: int, output: str
     winready history --cluster prod.example -o json
     winready history --report-dir s3://shop-runs/fleet
     """
-    if context.invoked_subcommand is not None:
+    if (command := context.invoked_subcommand) is not None:
+        # Taken for the command's own they would be lost, and another folder would be meant.
+        for option in context.command.params:
+            if option.name and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"write {option.opts[-1]} after 'history {command}'")
         return
     from winready.report.changes import by_cluster
     from winready.report.history import History, unfinished
