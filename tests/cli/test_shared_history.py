@@ -314,6 +314,8 @@ def test_pruning_shows_first_and_keeps_what_matters(ground: Ground, where: str) 
     doomed = ["251002-100000-0002", "251004-100000-0004", "251005-100000-0005"]
     assert (planned["deleted"], sorted(planned["would_delete"])) == ([], doomed)
     assert len([path for path in base.iterdir() if path.is_dir()]) == 5
+    wide = ground.do("history", "prune", "--keep", "1d", "-o", "wide", place=place).stdout.splitlines()
+    assert [line.split()[0] for line in wide if line.endswith("would be deleted")] == doomed
     assert prune("--keep", "1d", "--keep-last", "1", "--yes")["deleted"] == ["251002-100000-0002"]
     text = ground.do("history", "prune", "--keep", "1d", place=place).output
     assert "kept: 251001-100000-0001: it is the last Pass of its cluster" in text

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from winready.cli.options import document_option, fail, print_document, say
+from winready.cli.options import fail, print_document, say, table_option
 from winready.cli.places import asked_place, mirrored, reading, shown, told
 from winready.cli.runs import report_dir_option
+from winready.cli.tables import print_table
 
 if TYPE_CHECKING:
     from winready.report.sharing.pruning import Decision
@@ -26,7 +28,7 @@ _SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
 @click.option("--keep-last", type=click.IntRange(1, 100_000), metavar="N", help="Keep the newest N of each cluster.")
 @click.option("--drop-last-pass", is_flag=True, help="The last Pass of a cluster may go, too.")
 @click.option("--yes", is_flag=True, help="Delete; without it, only say what would be deleted.")
-@document_option
+@table_option
 @report_dir_option
 def prune(
     keep: str | None, keep_last: int | None, drop_last_pass: bool, yes: bool, output: str, report_dir: str | None
@@ -54,13 +56,17 @@ def prune(
     if yes:
         with told():
             _delete(base, place, doomed, gone)
-    if output != "text":
+    if output not in ("text", "wide"):
         document = {
             "deleted": gone,
             "would_delete": [] if yes else doomed,
             "kept": [{"run": each.run.name, "why": each.stays} for each in decisions if each.stays],
         }
         print_document(document, output)
+        return
+    if output == "wide":
+        heads = ("RUN", "STARTED", "CLUSTER", "VERDICT", "STAYS")
+        print_table(heads, *(_wide(each, "deleted" if yes else "would be deleted") for each in decisions))
         return
     _tell(decisions, doomed, gone, where=shown(base, report_dir), yes=yes)
 
@@ -87,6 +93,12 @@ def _age(text: str) -> float:
     if match is None or int(match[1]) == 0:
         raise click.BadParameter(f"{text[:40]!r} is no age; write 36h, 30d, 12w or 1y", param_hint="--keep")
     return float(int(match[1]) * _SECONDS[match[2]])
+
+
+def _wide(each: Decision, gone: str) -> tuple[str, ...]:
+    run = each.run
+    started = datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d %H:%M") if run.started is not None else ""
+    return run.name, started, run.label, run.verdict, each.stays or gone
 
 
 def _tell(decisions: list[Decision], doomed: list[str], gone: list[str], *, where: str, yes: bool) -> None:
