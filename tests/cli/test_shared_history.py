@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +178,30 @@ def test_a_killed_run_is_told_by_the_parts_that_it_sent(ground: Ground) -> None:
     assert told.exit_code == 3
     assert f"run {FIRST} was cut off; this is what its journal tells" in told.output
     assert "requirements" in ground.do("report", FIRST, "-o", "json").output
+
+
+@pytest.mark.parametrize("at", ["1e308", "-1e308", "1e12", "0"])
+def test_a_killed_run_whose_clock_makes_no_sense_is_not_in_progress_for_ever(ground: Ground, at: str) -> None:
+    folder = samples.write_run(ground.local, FIRST)
+    (folder / "run.json").unlink()
+    first, second, *_ = (folder / "journal.jsonl").read_text().splitlines()
+    later = re.sub('"at_s":[^,}]*', f'"at_s":{at}', second)
+    (folder / "journal.jsonl").write_text(f"{first}\n{later}\n")
+    ground.pushed()
+    assert ground.listed()["unfinished"] == [{"run": FIRST, "in_progress": False}]
+
+
+def test_a_run_that_was_heard_of_a_moment_ago_is_in_progress(ground: Ground) -> None:
+    folder = samples.write_run(ground.local, FIRST)
+    (folder / "run.json").unlink()
+    first, second, *_ = (folder / "journal.jsonl").read_text().splitlines()
+    begun = re.sub('"time":"[^"]*"', f'"time":"{datetime.now(UTC).isoformat()}"', first)
+    (folder / "journal.jsonl").write_text(f"{begun}\n{second}\n")
+    ground.pushed()
+    assert ground.listed()["unfinished"] == [{"run": FIRST, "in_progress": True}]
+    kept = ground.do("history", "prune", "--keep", "1h", "--yes")
+    assert f"kept: {FIRST}: it is in progress" in kept.output
+    assert (ground.share / FIRST).is_dir()
 
 
 def test_a_store_that_is_away_costs_no_verdict_and_pushing_brings_the_run(ground: Ground) -> None:

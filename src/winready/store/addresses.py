@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from winready.store.errors import WrongAddress
 
@@ -57,7 +57,7 @@ class Place:
         if self.scheme == "path":
             return str(self.folder)
         if self.scheme == "file":
-            return f"file://{self.folder}"
+            return f"file://{quote(str(self.folder))}"
         return f"{self.scheme}://{self.bucket}/{self.prefix}".rstrip("/")
 
     def below(self, name: str) -> Place:

@@ -11,10 +11,12 @@ import contextlib
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -27,9 +29,13 @@ from winready.store.errors import NoSuchObject, TooLarge
 from winready.store.objects import Entry, Objects
 
 AT_ONCE = 16
+SMALL = 4 << 20
+"""Bytes of an object that is fetched beside others: what a mirror holds in memory is bounded, whatever lies there."""
 SAVED_EVERY = 200
 _STATE = ".mirror.json"
 _LOCK = ".mirror.lock"
+LATEST = 86400.0
+"""Seconds that a run's clock may be ahead of ours, as simulated time is; what is further ahead is not believed."""
 Progress = Callable[[int, int], None]
 
 
@@ -87,10 +93,13 @@ class Mirror:
             yield entry
 
     def _fetch(self, wanted: list[Entry], state: _State, seen: Seen, progress: Progress | None) -> None:
-        """Fetch objects, many at once; what was fetched stays known if one fails."""
+        """Fetch objects, many small ones at once; what was fetched stays known if one fails."""
+        small = [entry for entry in wanted if entry.size <= SMALL]
+        large = [entry for entry in wanted if entry.size > SMALL]
         with ThreadPoolExecutor(AT_ONCE) as threads:
+            found = chain(threads.map(self._fetch_one, small), map(self._fetch_one, large))
             try:
-                for number, (entry, why) in enumerate(threads.map(self._fetch_one, wanted), 1):
+                for number, (entry, why) in enumerate(found, 1):
                     if why:
                         seen.left_out[entry.key] = why
                     else:
@@ -106,7 +115,7 @@ class Mirror:
 
     def _fetch_one(self, entry: Entry) -> tuple[Entry, str]:
         try:
-            data = self._objects.read(entry.key, layout.LARGEST_FILE).data
+            data = self._objects.read(entry.key, entry.size).data
         except (TooLarge, NoSuchObject) as error:
             return entry, error.message
         path = self._path(entry.key)
@@ -123,6 +132,9 @@ class Mirror:
             seen.left_out[parts[0].key] = f"the journal has more than {layout.LARGEST_JOURNAL >> 20} MB"
             return
         path = self._path(run.name) / journal.NAME
+        if not parts:
+            path.unlink(missing_ok=True)
+            return
         have = path.stat().st_size if path.is_file() else 0
         known, offset = 0, 0
         for entry in parts:
@@ -188,6 +200,8 @@ def _mark(path: Path) -> None:
             tail = file.read().rstrip(b"\n").rpartition(b"\n")[2]
         if isinstance(first, events.RunStarted):
             last = datetime.fromisoformat(first.time).timestamp() + journal.decode(tail).at_s
+    if not 0 < last < time.time() + LATEST:
+        last = 0.0
     mark = path.with_name(journal.HEARD)
     mark.touch()
     os.utime(mark, (last, last))
