@@ -166,6 +166,21 @@ def test_an_object_with_other_contents_is_named_and_left_as_it_is(filled: Ground
     assert (filled.share / FIRST / name).read_bytes() == b"something else\n"
 
 
+@pytest.mark.parametrize("name", ["report.html", "junit.xml"])
+def test_a_link_in_a_run_folder_sends_nobody_elses_file(ground: Ground, name: str) -> None:
+    secret = ground.local.parent / "secret"
+    secret.write_text("hunter2hunter2")
+    folder = samples.write_run(ground.local, FIRST)
+    samples.write_run(ground.local, SECOND)
+    (folder / name).unlink()
+    (folder / name).symlink_to(secret)
+    result = ground.do("history", "push", "--from", str(ground.local))
+    assert result.exit_code == 3
+    assert f"{folder / name} is a link" in result.output
+    assert ground.names() == [SECOND]
+    assert not any(b"hunter2" in content for content in ground.objects().values())
+
+
 def test_a_killed_run_is_told_by_the_parts_that_it_sent(ground: Ground) -> None:
     folder = samples.write_run(ground.local, FIRST)
     for name in ("run.json", "junit.xml", "report.html"):

@@ -79,7 +79,7 @@ def _named(run: str, bases: list[Path]) -> Path:
 
 def _push(objects: Objects, folder: Path, spool: Path, builds: Place | None) -> bool:
     from winready.report.sharing.layout import is_run
-    from winready.report.sharing.pushing import SENT, push
+    from winready.report.sharing.pushing import SENT, NotPlain, push
     from winready.store.errors import TooLarge
     from winready.store.objects import Conflict
 
@@ -91,7 +91,7 @@ def _push(objects: Objects, folder: Path, spool: Path, builds: Place | None) -> 
             done = push(objects, folder)
             if builds is not None and done.finished:
                 push_build(builds, folder)
-        except (Conflict, TooLarge) as error:
+        except (Conflict, NotPlain, TooLarge) as error:
             # Of this run alone; the others may do better.
             say(f"error: {error.message}", err=True)
             say(f"       {error.remedy}", err=True)

@@ -19,7 +19,7 @@ FILES = (*PAGES, record.NAME)
 """In the order in which they are sent."""
 PART_BYTES = 4 << 20
 LARGEST_FILE = 64 << 20
-LARGEST_JOURNAL = 256 << 20
+LARGEST_JOURNAL = 128 << 20
 MOST_PARTS = 100_000
 _PART = re.compile(r"journal-([0-9]{12})\.jsonl")
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from winready.engine import journal
 from winready.report.sharing import layout
-from winready.store.errors import AlreadyThere, TooLarge
+from winready.store.errors import AlreadyThere, StoreError, TooLarge
 from winready.store.objects import Conflict, Objects, put_once
 
 SENT = ".sent"
@@ -87,11 +87,22 @@ class JournalCopy:
         return len(there)
 
 
+class NotPlain(StoreError):
+    """A file of a run is a link, and would send what somebody else wrote."""
+
+
+def _there(path: Path) -> bool:
+    """Whether a run has this file; raises `NotPlain`."""
+    if path.is_symlink():
+        raise NotPlain(f"{path} is a link", "only files of the run itself are sent")
+    return path.is_file()
+
+
 def put_files(objects: Objects, folder: Path, pushed: Pushed) -> None:
     """Send what a finished run has written, its record last."""
     for name in layout.FILES:
         path = folder / name
-        if not path.is_file():
+        if not _there(path):
             continue
         data = path.read_bytes()
         if len(data) > layout.LARGEST_FILE:
@@ -108,7 +119,7 @@ def push(objects: Objects, folder: Path) -> Pushed:
     pushed = Pushed(folder.name)
     stored, _ = layout.sort(objects.list(folder.name))
     known = stored[folder.name].parts if folder.name in stored else {}
-    if (folder / journal.NAME).is_file():
+    if _there(folder / journal.NAME):
         copy = JournalCopy(objects, folder.name, folder / journal.NAME, set(known))
         try:
             while copy.advance():
