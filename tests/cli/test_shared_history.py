@@ -105,6 +105,17 @@ def test_a_run_is_sent_and_everybody_reads_it_there(ground: Ground, monkeypatch:
     assert CliRunner().invoke(cli, ["verify", f"{ground.address}/{run}"]).exit_code == 1
 
 
+def test_the_newest_run_is_found_without_fetching_the_others(filled: Ground) -> None:
+    assert "Fail" in filled.do("status").output
+    assert [path.parent.name for path in filled.home.glob("cache/winready/mirror/*/*/run.json")] == [SECOND]
+    shutil.rmtree(filled.share)
+    filled.share.mkdir()
+    empty = filled.do("status")
+    assert (empty.exit_code, f"there is no finished run in {filled.address}" in empty.output) == (2, True)
+    watched = filled.do("status", "--watch")
+    assert (watched.exit_code, f"no run goes on in {filled.address}" in watched.output) == (2, True)
+
+
 def test_history_and_compare_read_what_others_sent(filled: Ground) -> None:
     assert filled.names() == [SECOND, FIRST]
     worse = filled.do("compare", FIRST, SECOND)

@@ -80,23 +80,27 @@ def reading_run(run: str | None, report_dir: str | None) -> tuple[str | None, Pa
     if run is not None and place is None and Path(run).is_dir():
         return run, Path(run).parent
     if place is None:
-        base = reading(report_dir, run if run and asked_place(report_dir) else None)
-        if run is None and (found := asked_place(report_dir)) is not None and (newest := _newest(base)):
-            mirrored(found, newest)
-        return run, base
+        elsewhere = asked_place(report_dir)
+        if elsewhere is not None:
+            run = run or _newest(elsewhere)
+        return run, reading(report_dir, run if elsewhere is not None else None)
     upper, name = place.above()
     if not name:
         fail(f"{place.address} names no run", "write the address of a report folder, a slash and the id of a run")
     return name, mirrored(upper, name).folder
 
 
-def _newest(base: Path) -> str | None:
-    from winready.report import folders
+def _newest(place: Place) -> str:
+    """The newest finished run of a place, by its id: nobody fetches ten thousand runs for one."""
+    from winready.cluster.settings import RUN_ID
+    from winready.report.sharing.layout import sort
 
-    try:
-        return folders.find(base, None).name
-    except folders.RunNotFound:
-        return None
+    with told():
+        runs, _ = sort(opened(place).list())
+    finished = [run.name for run in runs.values() if run.finished]
+    if not finished:
+        fail(f"there is no finished run in {place.address}; 'winready run' makes one")
+    return max(finished, key=lambda name: (RUN_ID.fullmatch(name) is not None, name))
 
 
 def mirrored(place: Place, only: str | None = None) -> Mirror:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from winready.cli.options import colour_wanted, fail, print_document, say, table_option
-from winready.cli.places import asked_place, kept_fresh, place_of_run, reading_run
+from winready.cli.places import asked_place, kept_fresh, place_of_run, reading, reading_run, shown
 from winready.cli.runs import find_run, report_dir_option
 from winready.cli.tables import WIDE, print_record
 
@@ -78,12 +78,14 @@ def _going_on(run: str | None, report_dir: str | None) -> Path:
     from winready.report import folders
     from winready.report.history import unfinished
 
-    run, base = reading_run(run, report_dir)
     if run is None:
+        base = reading(report_dir)
         names = [name for name, going in unfinished(base) if going]
         if not names:
-            fail(f"no run goes on in {base}", "'winready history' lists the runs that there are")
+            fail(f"no run goes on in {shown(base, report_dir)}", "'winready history' lists the runs that there are")
         run = max(names)
+    else:
+        run, base = reading_run(run, report_dir)
     try:
         return folders.find(base, run)
     except folders.RunNotFound as error:
