@@ -31,7 +31,9 @@ def main() -> None:
     locks = ROOT / "locks"
     runtime = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     resolve(runtime, locks / "run.txt")
-    resolve([*runtime, *project["dependency-groups"]["dev"]], locks / "dev.txt", constraints=locks / "run.txt")
+    extras = [name for names in project["project"]["optional-dependencies"].values() for name in names]
+    development = [*runtime, *extras, *project["dependency-groups"]["dev"]]
+    resolve(development, locks / "dev.txt", constraints=locks / "run.txt")
     resolve(project["dependency-groups"]["trial"], locks / "trial.txt")
 
 

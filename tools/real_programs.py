@@ -71,6 +71,7 @@ OTHER_MODULES = {
     "kustomize": Module("sigs.k8s.io/kustomize/kustomize/v5", "v5.8.1"),
     "krew": Module("sigs.k8s.io/krew", "v0.5.0", "/cmd/krew"),
     "validate-krew-manifest": Module("sigs.k8s.io/krew", "v0.5.0", "/cmd/validate-krew-manifest"),
+    "versitygw": Module("github.com/versity/versitygw", "v1.8.0", "/cmd/versitygw"),
     "host-local.exe": Module("github.com/containernetworking/plugins", "v1.8.0", "/plugins/ipam/host-local"),
 }
 MODULE_FILES = {  # file: module, pinned version, path in the module

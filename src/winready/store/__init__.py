@@ -1,0 +1,1 @@
+"""Places for results: folders and object stores behind one small set of verbs."""
