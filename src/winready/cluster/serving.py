@@ -37,13 +37,17 @@ class Identity:
         """What a server presents."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.load(context)
+        return context
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Present it from now on."""
         # OpenSSL reads keys from files only: for the moment of loading it is in a folder that only its owner enters.
         with tempfile.TemporaryDirectory(prefix="winready-") as folder:
             pair = Path(folder) / "pair.pem"
             pair.touch(mode=0o600)
             pair.write_bytes(self.key + self.certificate)
             context.load_cert_chain(pair)
-        return context
 
 
 def make_identity(host: str, name: str = "winready-steer") -> Identity:
