@@ -59,6 +59,9 @@ gate_options = apply(
                  help="How long the first run of a new cluster waits for Windows nodes."),
     click.option("--runs", "parallel_runs", type=click.IntRange(1, 50), default=2, show_default=True,
                  help="Clusters that are judged at the same time."),
+    click.option("--kubeconfig-secret", default="kubeconfig", show_default=True, metavar="SUFFIX",
+                 help="Reach a cluster by the Secret NAME-SUFFIX beside it: where you keep one with fewer rights than "
+                 "the one of Cluster API."),
     click.option("--failure-policy", type=click.Choice(["Fail", "Ignore"]), default="Fail", show_default=True,
                  help="What becomes of upgrades while this server does not answer: held, or not."),
     requirement_options,
@@ -72,6 +75,7 @@ gate_options = apply(
 def gate_terms(given: dict[str, Any]) -> Terms:
     """What was decided about the gate; a mistake ends the command."""
     from winready.deploy.capi.terms import Terms
+    from winready.deploy.inputs import check_label
 
     def seconds(name: str) -> float:
         return parse_duration(given[name], f"--{name.replace('_', '-')}") or 0.0
@@ -83,6 +87,7 @@ def gate_terms(given: dict[str, Any]) -> Terms:
         policy=given["policy"], poll=seconds("poll"), again=again, fresh=seconds("fresh"),
         hold_limit=seconds("hold_limit"), at_limit=given["at_limit"], run_limit=seconds("run_limit"),
         delete_limit=seconds("delete_limit"), nodes_wait=seconds("nodes_wait"), parallel=given["parallel_runs"],
+        suffix=checked("--kubeconfig-secret", check_label, given["kubeconfig_secret"], "Secret"),
     )  # fmt: skip
 
 
@@ -125,7 +130,7 @@ def serve(**given: Any) -> None:
     """
     from winready.cluster.errors import ClusterError, ConfigError
     from winready.cluster.steering_webhook import Address
-    from winready.store.errors import StoreError
+    from winready.store.errors import NotInstalled, StoreError, WrongAddress
 
     terms = gate_terms(given)
     words = run_arguments({**given, "timeout": given["run_limit"]})[2:]
@@ -137,7 +142,7 @@ def serve(**given: Any) -> None:
     server = _Server(given, place, terms, tuple(words))
     try:
         asyncio.run(server.run())
-    except ConfigError as error:
+    except (ConfigError, WrongAddress, NotInstalled) as error:
         fail(error.message, error.remedy)
     except (ClusterError, StoreError) as error:
         fail(error.message, error.remedy, code=3)

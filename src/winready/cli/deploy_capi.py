@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from winready.deploy.capi.manifests import Extension
 
 NAME = "winready-capi"
-TIMES = ("poll", "again", "fresh", "hold_limit", "run_limit", "delete_limit", "nodes_wait")
 DEFAULTS = {"poll": "30s", "again": "10m,30m,2h", "fresh": "24h", "hold_limit": "24h", "run_limit": "2h",
             "delete_limit": "2m", "nodes_wait": "30m", "policy": "warn", "at_limit": "hold",
-            "failure_policy": "Fail"}  # fmt: skip
+            "failure_policy": "Fail", "kubeconfig_secret": "kubeconfig"}  # fmt: skip
 
 
 @click.command()
@@ -146,6 +145,7 @@ def _extension(given: dict[str, Any]) -> Extension:
         own_namespace=not given["existing_namespace"],
         namespaces=namespaces,
         clusters=tuple((item.namespace, item.name) for item in clusters),
+        suffix=given["kubeconfig_secret"],
         manager_namespace=checked("--manager-namespace", inputs.check_label, given["manager_namespace"], "namespace"),
         size=checked("--storage-size", inputs.check_size, given["storage_size"]),
         storage_class=given["storage_class"],

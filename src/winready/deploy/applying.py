@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from winready.cluster.applying import Applier, Difference, title
 from winready.cluster.client import Client, Object
-from winready.cluster.errors import ClusterError, Invalid
+from winready.cluster.errors import ClusterError, Invalid, NotFound
 from winready.cluster.resources import NAMESPACES, Resource
 from winready.deploy.manifests import MANAGER
 
@@ -32,7 +32,7 @@ async def put(client: Client, wanted: Wanted, *, force: bool = False) -> list[Di
     try:
         await applier.differences(ours, force=force)
         return kept + await applier.apply(ours, force=force)
-    except Invalid as error:
+    except (Invalid, NotFound) as error:
         raise _explained(error, wanted) from None
 
 
@@ -41,7 +41,7 @@ async def differences(client: Client, wanted: Wanted, *, force: bool = False) ->
     kept, ours = await _ours(client, wanted)
     try:
         return kept + await Applier(client, wanted.kinds, MANAGER).differences(ours, force=force)
-    except Invalid as error:
+    except (Invalid, NotFound) as error:
         raise _explained(error, wanted) from None
 
 
@@ -56,9 +56,16 @@ async def _ours(client: Client, wanted: Wanted) -> tuple[list[Difference], list[
     return kept, [item for item in everything if item["kind"] != "Namespace"]
 
 
-def _explained(error: Invalid, wanted: Wanted) -> ClusterError:
-    """Kubernetes changes neither the pods of a Job nor the volume of a claim."""
+def _explained(error: Invalid | NotFound, wanted: Wanted) -> ClusterError:
+    """Kubernetes changes neither the pods of a Job nor the volume of a claim, and knows only kinds that are there."""
     name = error.message.partition(":")[0]
+    if isinstance(error, NotFound) and name.startswith("ExtensionConfig "):
+        return ClusterError(
+            f"this cluster has no kind ExtensionConfig ({wanted.kinds['ExtensionConfig'].api_version}); nothing was "
+            "changed",
+            "name the management cluster, by --context or --kubeconfig; it needs Cluster API 1.11 or newer with the "
+            "feature gate RuntimeSDK",
+        )
     if "immutable" not in error.message:
         return error
     kind = name.partition(" ")[0].lower()

@@ -27,7 +27,7 @@ from winready.cluster.resources import (
 )
 from winready.cluster.rights import granted
 from winready.deploy.capi.child import CLEAN_UP_SECONDS
-from winready.deploy.capi.workload import secret_name
+from winready.deploy.capi.workload import SUFFIX, secret_name
 from winready.deploy.defaults import SIZE
 from winready.deploy.manifests import USER, literal
 
@@ -63,6 +63,8 @@ class Extension:
     """Whose clusters are judged; none: all of them."""
     clusters: tuple[tuple[str, str], ...] = ()
     """Or these clusters alone, by namespace and name."""
+    suffix: str = SUFFIX
+    """How the names of the Secrets end that lead to these clusters."""
     manager_namespace: str = MANAGER_NAMESPACE
     state: str = STATE
     report_dir: str = f"{STATE}/runs"
@@ -135,7 +137,7 @@ def _rights(wanted: Extension) -> list[Object]:
     found += granted(f"{wanted.name}-tls", wanted.namespace, [own], subject)
     reading = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
     for place in wanted.places if wanted.places else [""]:
-        names = [secret_name(name) for namespace, name in wanted.clusters if namespace == place]
+        names = [secret_name(name, wanted.suffix) for namespace, name in wanted.clusters if namespace == place]
         only = {"resourceNames": names} if names and place not in wanted.namespaces else {}
         found += granted(wanted.name, place, [{**reading, **only}], subject)
     return found

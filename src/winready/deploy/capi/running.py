@@ -159,7 +159,7 @@ class Runner:
             job.state = f"the first run waits for ready Windows nodes, for {words.span(until - time.monotonic())} more"
             with contextlib.suppress(ClusterError, TimeoutError):
                 async with asyncio.timeout(SECRET_SECONDS):
-                    _, target = await workload.kubeconfig(self.client, job.cluster)
+                    _, target = await workload.kubeconfig(self.client, job.cluster, self.terms.suffix)
                     if await workload.windows_ready(target):
                         return
             await asyncio.sleep(min(NODES_SECONDS, max(until - time.monotonic(), 0.0)))
@@ -181,7 +181,7 @@ class Runner:
                 return _judged(0, found.record, "", job)
         try:
             async with asyncio.timeout(SECRET_SECONDS):
-                data, target = await workload.kubeconfig(self.client, job.cluster)
+                data, target = await workload.kubeconfig(self.client, job.cluster, self.terms.suffix)
         except ClusterError as error:
             remedy = f" ({error.remedy})" if error.remedy else ""
             return Ended(time.time(), words=line(f"the run could not begin: {error.message}{remedy}", WORDS))

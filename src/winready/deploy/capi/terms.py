@@ -36,6 +36,8 @@ class Terms:
     nodes_wait: float = 30 * MINUTE
     """For how long the first run of a new cluster waits for Windows nodes."""
     parallel: int = 2
+    suffix: str = "kubeconfig"
+    """How the names of the Secrets end that lead to workload clusters."""
 
 
 def chosen(call: Call, terms: Terms) -> tuple[Policy, str]:

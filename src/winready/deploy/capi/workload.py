@@ -15,14 +15,18 @@ from winready.deploy.capi.hooks import Named
 KEY = "value"
 
 
-def secret_name(cluster: str) -> str:
-    """As Cluster API calls it."""
-    return f"{cluster}-kubeconfig"
+SUFFIX = "kubeconfig"
+"""Of the Secret that Cluster API keeps; who has made one with fewer rights gives it another."""
 
 
-async def kubeconfig(client: Client, cluster: Named) -> tuple[bytes, Target]:
+def secret_name(cluster: str, suffix: str = SUFFIX) -> str:
+    """Where the way to a cluster is."""
+    return f"{cluster}-{suffix}"
+
+
+async def kubeconfig(client: Client, cluster: Named, suffix: str = SUFFIX) -> tuple[bytes, Target]:
     """What is in the Secret, and where it leads; raises `ClusterError`. Nothing of it is ever told."""
-    name = secret_name(cluster.name)
+    name = secret_name(cluster.name, suffix)
     title = f"Secret {cluster.namespace}/{name}"
     try:
         secret = await client.get(SECRETS, name, cluster.namespace)
