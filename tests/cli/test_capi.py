@@ -29,7 +29,7 @@ from winready.cluster.kubeconfig import find_target
 from winready.cluster.resources import NAMESPACES, SECRETS
 from winready.deploy.capi import hooks
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 STRICT = {"winready.io/policy": "require-pass"}
 Start = Callable[..., Extension]
 
