@@ -116,9 +116,16 @@ class Extension:
 
     def call(self, hook: str, cluster: str = "one", *, uid: str = "uid-1", **more: Any) -> dict[str, Any]:
         """What a controller asks, and what it hears; labels, annotations and deletionTimestamp go to the cluster."""
-        own = {key: more.pop(key) for key in ("labels", "annotations", "deletionTimestamp") if key in more}
-        metadata = {"name": cluster, "namespace": "fleet", "uid": uid, "generation": 3, **own}
-        document = {"apiVersion": hooks.VERSION, "kind": f"{hook}Request", "cluster": {"metadata": metadata}, **more}
+        own: dict[str, Any] = {
+            key: more.pop(key) for key in ("labels", "annotations", "deletionTimestamp") if key in more
+        }
+        metadata: dict[str, Any] = {"name": cluster, "namespace": "fleet", "uid": uid, "generation": 3, **own}
+        document: dict[str, Any] = {
+            "apiVersion": hooks.VERSION,
+            "kind": f"{hook}Request",
+            "cluster": {"metadata": metadata},
+            **more,
+        }
         return self.post(hooks.path(hook), json.dumps(document).encode())
 
     def until(self, condition: Callable[[dict[str, Any]], bool], hook: str, *words: str, **more: Any) -> dict[str, Any]:

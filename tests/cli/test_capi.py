@@ -95,7 +95,12 @@ def test_discovery_and_every_hook_that_never_holds(start: Start) -> None:
     assert len(hooks.HOOKS) == 9
     assert {hook for hook, policy in policies.items() if policy == "Fail"} == set(hooks.HOLDING)
     assert len({item["name"] for item in found["handlers"]}) == 9
-    versions = {**UPGRADE, **WORKERS, "workersUpgrades": [{"version": "v1.35.0"}], "unknown": {"a": [1]}}
+    versions: dict[str, Any] = {
+        **UPGRADE,
+        **WORKERS,
+        "workersUpgrades": [{"version": "v1.35.0"}],
+        "unknown": {"a": [1]},
+    }
     for hook in set(hooks.HOOKS) - {hooks.CREATED, *hooks.HOLDING}:
         answer = extension.call(hook, **versions)
         assert (answer["apiVersion"], answer["kind"]) == (hooks.VERSION, f"{hook}Response")
@@ -193,7 +198,7 @@ def test_after_a_fail_it_is_held_until_somebody_asks_for_a_run_that_passes(
         assert extension.facts("asked") == ["0001-asked.json"]
     finally:
         healed(command_line)
-    asked = {"labels": STRICT, "annotations": {"winready.io/run-again": "1"}}
+    asked: dict[str, Any] = {"labels": STRICT, "annotations": {"winready.io/run-again": "1"}}
     assert held(extension.call(hooks.WORKERS, **asked, **WORKERS))
     passed = extension.until(released, hooks.WORKERS, **asked, **WORKERS)
     assert "Pass" in passed["message"]
@@ -216,7 +221,11 @@ def test_after_a_run_that_could_not_begin_the_next_one_comes_by_itself(start: St
         (b"", "has no 'value'"),
     ):
         put_kubeconfig(management, "two", content)
-        said = extension.until(lambda answer, words=words: words in answer["message"], hooks.UPGRADE, "two", **strict)
+
+        def told(answer: dict[str, Any], words: str = words) -> bool:
+            return words in answer["message"]
+
+        said = extension.until(told, hooks.UPGRADE, "two", **strict)
         assert held(said)
     assert not planted.exists()
     put_kubeconfig(management, "two", Path(management).read_bytes())
@@ -344,7 +353,7 @@ def test_the_certificate_is_made_once_and_kept_in_its_secret(
     def served() -> str:
         extension = Extension(command_line, tmp_path, kubeconfig)
         words = ("capi", "serve", "gate/winready", "--kubeconfig", kubeconfig, "--listen", "127.0.0.1", "--port", "0")
-        process = command_line.start(*words, "--tls-secret", "gate/tls", "--state", str(tmp_path / "state"))
+        process = command_line.start(*words, "--identity-secret", "gate/tls", "--state", str(tmp_path / "state"))
         extension.process = process
         extension.follow()
         port = int(extension.said(r"listening on 127.0.0.1 port (\d+)")[1])
@@ -369,8 +378,8 @@ def test_the_certificate_is_made_once_and_kept_in_its_secret(
     ("words", "message"),
     [
         (("https://a:1",), "say where the certificate is"),
-        (("https://a:1", "--identity", "k", "--tls-secret", "a/b"), "say where the certificate is"),
-        (("https://a:1", "--tls-cert", "a"), "say where the certificate is"),
+        (("https://a:1", "--identity", "k", "--identity-secret", "a/b"), "say where the certificate is"),
+        (("https://a:1", "--cert", "a"), "say where the certificate is"),
         (("http://a:1", "--identity", "k"), "https://HOST:PORT"),
         (("https://a:1", "--identity", "k", "--again", "1h,soon"), "'soon' is not a duration"),
         (("https://a:1", "--identity", "k", "--poll", "2h"), "at most 1h"),
@@ -388,10 +397,10 @@ def test_places_and_keys_that_cannot_be_used_are_told(workload: dict[str, Any], 
     place = ("capi", "serve", "https://127.0.0.1:0", "--kubeconfig", str(workload["kubeconfig"]), "--port", "0")
     for words, code, message in (
         (("--identity", str(tmp_path / "file" / "k")), 2, "cannot be used for the certificate"),
-        (("--tls-cert", str(tmp_path / "file"), "--tls-key", str(tmp_path / "file")), 2, "no certificate and its key"),
+        (("--cert", str(tmp_path / "file"), "--key", str(tmp_path / "file")), 2, "no certificate and its key"),
         (("--identity", str(tmp_path / "k"), "--state", str(tmp_path / "file")), 3, str(tmp_path / "file")),
         (("--identity", str(tmp_path / "k"), "--state", "ftp://x/y"), 2, "ftp://"),
-        (("--tls-secret", "gate/none"), 3, "there is no Secret gate/none"),
+        (("--identity-secret", "gate/none"), 3, "there is no Secret gate/none"),
     ):
         state = () if "--state" in words else ("--state", str(tmp_path / "state"))
         result = CliRunner().invoke(cli, [*place, *words, *state])

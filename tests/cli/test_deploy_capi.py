@@ -95,7 +95,7 @@ def test_the_server_is_told_what_was_chosen_and_understands_it() -> None:
     assert (given["policy"], given["again"], given["parallel_runs"]) == ("require-pass", "5m", 4)
     assert (given["requirements"], given["nodes"]) == (("core.network.dns-internal",), "all")
     assert given["allow_small_cluster"]
-    assert given["tls_secret"] == "winready-capi/winready-capi-tls"
+    assert given["identity_secret"] == "winready-capi/winready-capi-tls"
     assert given["state"] == "/state"
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["terminationGracePeriodSeconds"] >= 330

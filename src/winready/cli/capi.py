@@ -110,9 +110,9 @@ def capi() -> None:
 )
 @click.option("--identity", "identity_dir", type=click.Path(path_type=Path), metavar="DIR",
               help="Make certificate and key, and keep them there with their authority.")  # fmt: skip
-@click.option("--tls-secret", metavar="NAMESPACE/NAME", help="The same in a Secret of the management cluster.")
-@click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="Take the certificate from there.")
-@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="And its key from there.")
+@click.option("--identity-secret", metavar="NAMESPACE/NAME", help="The same in a Secret of the management cluster.")
+@click.option("--cert", type=click.Path(path_type=Path), metavar="FILE", help="Take the certificate from there.")
+@click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="And its key from there.")
 @click.option("--state", default="winready-capi", show_default=True, metavar="PLACE",
               help="Where facts are kept: a folder, or s3://, gs:// or az:// with a prefix.")  # fmt: skip
 @report_dir_option
@@ -126,7 +126,7 @@ def serve(**given: Any) -> None:
 
     \b
     winready capi serve https://10.0.0.5:9443 --identity keys --state gate --policy require-pass
-    winready capi serve winready-capi/winready-capi --tls-secret winready-capi/winready-capi-tls --state s3://fleet/gate
+    winready capi serve winready-capi/winready-capi --identity-secret winready-capi/winready-capi-tls --state s3://fleet/gate
     """
     from winready.cluster.errors import ClusterError, ConfigError
     from winready.cluster.steering_webhook import Address
@@ -135,10 +135,10 @@ def serve(**given: Any) -> None:
     terms = gate_terms(given)
     words = run_arguments({**given, "timeout": given["run_limit"]})[2:]
     place = checked("URL|NAMESPACE/SERVICE", Address.parse, given["address"])
-    ways = [given["identity_dir"], given["tls_secret"], given["tls_cert"] or given["tls_key"]]
-    if sum(way is not None for way in ways) != 1 or bool(given["tls_cert"]) != bool(given["tls_key"]):
-        raise click.UsageError("say where the certificate is: --identity DIR, --tls-secret NAMESPACE/NAME, or "
-                               "--tls-cert FILE with --tls-key FILE")  # fmt: skip
+    ways = [given["identity_dir"], given["identity_secret"], given["cert"] or given["key"]]
+    if sum(way is not None for way in ways) != 1 or bool(given["cert"]) != bool(given["key"]):
+        raise click.UsageError("say where the certificate is: --identity DIR, --identity-secret NAMESPACE/NAME, or "
+                               "--cert FILE with --key FILE")  # fmt: skip
     server = _Server(given, place, terms, tuple(words))
     try:
         asyncio.run(server.run())
@@ -199,7 +199,7 @@ class _Server:
                 _log(f"{again} runs were under way when an earlier server ended; they are taken up again")
             _log(f"answering Cluster API at {self.place} (listening on {given['listen']} port {port}); policy "
                  f"{self.terms.policy} where a cluster has no label")  # fmt: skip
-            renewing = asyncio.create_task(self._renewed(client, context)) if given["tls_secret"] else None
+            renewing = asyncio.create_task(self._renewed(client, context)) if given["identity_secret"] else None
             await told.wait()
             _log("told to end; runs that are under way clean up, and are taken up again by the next server")
             if renewing is not None:
@@ -221,24 +221,24 @@ class _Server:
         from winready.deploy.capi.identity import NAME
 
         given = self.given
-        if given["tls_secret"]:
+        if given["identity_secret"]:
             return (await self._from_secret(client)).context()
         try:
             if given["identity_dir"]:
                 return kept_identity(given["identity_dir"], self.place.host, NAME).context()
-            pair = [given[name].read_bytes() for name in ("tls_cert", "tls_key")]
+            pair = [given[name].read_bytes() for name in ("cert", "key")]
         except OSError as error:
             fail(f"{error.filename} cannot be used for the certificate: {error.strerror}", "check file and permissions")
         try:
             return Identity(b"", *pair).context()
         except (ssl.SSLError, OSError):
-            fail(f"{given['tls_cert']} and {given['tls_key']} are no certificate and its key", "both are PEM files")
+            fail(f"{given['cert']} and {given['key']} are no certificate and its key", "both are PEM files")
 
     async def _from_secret(self, client: Client) -> Identity:
         from winready.deploy.capi.identity import from_secret
         from winready.deploy.places import read_named
 
-        named = checked("--tls-secret", read_named, self.given["tls_secret"], "Secret")
+        named = checked("--identity-secret", read_named, self.given["identity_secret"], "Secret")
         return await from_secret(client, named.namespace, named.name, self.place.host)
 
     async def _renewed(self, client: Client, context: ssl.SSLContext) -> None:

@@ -40,7 +40,7 @@ class Child:
         """Its exit code, its record if it wrote one, and else its last words; raises ``OSError``."""
         with _in_memory(self.kubeconfig) as number:
             command = [
-                sys.executable, "-m", "winready.deploy.capi.tied", str(os.getpid()),
+                sys.executable, "-P", "-m", "winready.deploy.capi.tied", str(os.getpid()),
                 "run", "--kubeconfig", f"/dev/fd/{number}", "-o", "json", *self.words,
             ]  # fmt: skip
             self._process = await asyncio.create_subprocess_exec(

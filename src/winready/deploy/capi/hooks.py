@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from winready.cluster.client import Object
+from winready.spec.versions import Version
 
 VERSION = "hooks.runtime.cluster.x-k8s.io/v1alpha1"
 DISCOVERY = "Discovery"
@@ -30,7 +31,8 @@ FailurePolicy = Literal["Fail", "Ignore"]
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,198}[a-z0-9])?")
 _SPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,63}")
-_VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}(\.\d{1,6})?([-+.][0-9A-Za-z.+-]{1,40})?")
+_PLAIN = re.compile(r"[0-9A-Za-z.+-]{1,80}")
+"""Versions become part of a key."""
 
 
 class WrongRequest(Exception):
@@ -137,8 +139,10 @@ def _moment(text: str | None) -> float | None:
 
 
 def _version(text: str) -> str:
-    if not _VERSION.fullmatch(text):
-        raise WrongRequest(f"{text[:80]!r} is no Kubernetes version")
+    try:
+        Version.parse(text if _PLAIN.fullmatch(text) else "")
+    except ValueError:
+        raise WrongRequest(f"{text[:80]!r} is no Kubernetes version") from None
     return text
 
 

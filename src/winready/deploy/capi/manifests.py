@@ -192,7 +192,7 @@ def _pod(wanted: Extension) -> Object:
 def _container(wanted: Extension) -> Object:
     probe = {"httpGet": {"path": "/healthz", "port": "hooks", "scheme": "HTTPS"}}
     told = [
-        "capi", "serve", f"{wanted.namespace}/{wanted.name}", "--tls-secret", f"{wanted.namespace}/{wanted.tls}",
+        "capi", "serve", f"{wanted.namespace}/{wanted.name}", "--identity-secret", f"{wanted.namespace}/{wanted.tls}",
         "--port", str(PORT), "--metrics-listen", f":{METRICS_PORT}", "--state", wanted.state,
         "--report-dir", wanted.report_dir,
     ]  # fmt: skip

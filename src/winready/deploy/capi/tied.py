@@ -21,7 +21,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != int(parent):
         sys.exit(130)
-    os.execv(sys.executable, [sys.executable, "-m", "winready", *words])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "winready", *words])  # noqa: S606
 
 
 if __name__ == "__main__":
