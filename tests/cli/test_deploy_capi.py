@@ -99,7 +99,12 @@ def test_the_server_is_told_what_was_chosen_and_understands_it() -> None:
     assert given["state"] == "/state"
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["terminationGracePeriodSeconds"] >= 330
-    stored = printed(*IMAGE, *FLEET, "--state", "s3://fleet/gate", "--report-dir", "s3://fleet/runs")
+    stores = ("--state", "s3://fleet/gate", "--report-dir", "s3://fleet/runs", "--store-secret", "s3")
+    stored = printed(*IMAGE, *FLEET, *stores)
+    container = stored["Deployment winready-capi/winready-capi"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["envFrom"] == [{"secretRef": {"name": "s3"}}]
+    given = serve.make_context("serve", list(container["args"][2:])).params
+    assert (given["state"], given["report_dir"]) == ("s3://fleet/gate", "s3://fleet/runs")
     assert not [title for title in stored if title.startswith("PersistentVolumeClaim")]
 
 
@@ -128,6 +133,7 @@ def test_a_server_elsewhere_needs_the_extension_config_alone(tmp_path: Path) -> 
         ((*IMAGE, *FLEET, "--namespace", "kube-system"), "not winready's to make"),
         ((*IMAGE, *FLEET, "--state", "/data"), "a pod has only its volume"),
         ((*IMAGE, *FLEET, "--state", "s3://u:p@x/y"), "has a user or a password"),
+        ((*IMAGE, *FLEET, "--store-secret", "s3"), "--store-secret goes with --state or --report-dir"),
         ((*IMAGE, *FLEET, "--url", "https://a:1"), "--url and --ca go together"),
         ((*IMAGE, *FLEET, "--again", "never"), "is not a duration"),
         ((*IMAGE, *FLEET, "--kubeconfig-secret", "A B"), "cannot be the name of a Secret"),

@@ -59,6 +59,11 @@ DEFAULTS = {"poll": "30s", "again": "10m,30m,2h", "fresh": "24h", "hold_limit": 
     "--state", metavar="ADDRESS", help="Keep facts in an object store instead of a volume, such as s3://fleet/gate."
 )
 @click.option("--report-dir", metavar="ADDRESS", help="Where runs go (default: the volume).")
+@click.option(
+    "--store-secret",
+    metavar="NAME",
+    help="Secret of that namespace whose keys are the environment for these, such as AWS_ACCESS_KEY_ID.",
+)
 @click.option("--storage-class", metavar="NAME", help="Class of the volume (default: the cluster's).")
 @click.option("--storage-size", default=SIZE, show_default=True, metavar="S", help="Size of that volume.")
 @click.option(
@@ -134,6 +139,8 @@ def _extension(given: dict[str, Any]) -> Extension:
             f"{namespace} is not winready's to make, label and delete; choose another one, or add --existing-namespace",
             param_hint="--namespace",
         )
+    if given["store_secret"] and not (given["state"] or given["report_dir"]):
+        raise click.UsageError("--store-secret goes with --state or --report-dir")
     more = {
         name: _address(given[name], f"--{name.replace('_', '-')}") for name in ("state", "report_dir") if given[name]
     }
@@ -153,6 +160,9 @@ def _extension(given: dict[str, Any]) -> Extension:
         tolerations=tolerations(given["runner_tolerate"], "--runner-tolerate"),
         pull_secrets=tuple(checked("--image-pull-secret", inputs.check_subdomain, name, "Secret")
                            for name in given["pull_secrets"]),
+        store_secret=checked("--store-secret", inputs.check_subdomain, given["store_secret"], "Secret")
+        if given["store_secret"]
+        else "",
         **more,
     )  # fmt: skip
 

@@ -68,6 +68,8 @@ class Extension:
     manager_namespace: str = MANAGER_NAMESPACE
     state: str = STATE
     report_dir: str = f"{STATE}/runs"
+    store_secret: str = ""
+    """Whose keys are the environment by which object stores know us."""
     size: str = SIZE
     storage_class: str | None = None
     policy: str | None = None
@@ -196,11 +198,13 @@ def _container(wanted: Extension) -> Object:
         "--port", str(PORT), "--metrics-listen", f":{METRICS_PORT}", "--state", wanted.state,
         "--report-dir", wanted.report_dir,
     ]  # fmt: skip
+    secret = [{"secretRef": {"name": wanted.store_secret}}] if wanted.store_secret else []
     return {
         "name": "winready",
         "image": wanted.image,
         "args": [literal(word) for word in (*told, *wanted.arguments)],
         "env": [{"name": "HOME", "value": "/tmp"}],  # noqa: S108
+        **({"envFrom": secret} if secret else {}),
         "ports": [
             {"name": "hooks", "containerPort": PORT},
             {"name": "metrics", "containerPort": METRICS_PORT},
