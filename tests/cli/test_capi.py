@@ -153,7 +153,7 @@ def test_many_who_ask_at_once_wait_for_one_run_and_go_on_after_its_pass(
         answers = list(pool.map(lambda _: extension.call(hooks.UPGRADE, **UPGRADE), range(40)))
     assert all(held(answer) for answer in answers), answers
     assert extension.facts("asked") == ["0001-asked.json"]
-    message = extension.until(lambda answer: "has been going for" in answer["message"], hooks.UPGRADE, **UPGRADE)
+    message = extension.until(lambda answer: "is under way since" in answer["message"], hooks.UPGRADE, **UPGRADE)
     assert "held until a run has passed (default: require-pass)" in message["message"]
     assert "kubectl -n fleet label cluster one --overwrite winready.io/policy=off" in message["message"]
     # A label lets it through at once, while the run goes on.
@@ -237,7 +237,7 @@ def test_a_run_that_lost_its_server_is_taken_up_by_the_next_one(
     start: Start, workload: dict[str, Any], number: int
 ) -> None:
     extension = start("--policy", "require-pass")
-    extension.until(lambda answer: "has been going for" in answer["message"], hooks.UPGRADE, **UPGRADE)
+    extension.until(lambda answer: "is under way since" in answer["message"], hooks.UPGRADE, **UPGRADE)
     extension.until(lambda _: bool(spaces(str(workload["kubeconfig"]))), hooks.UPGRADE, **UPGRADE)
     extension.end(number)
     until = time.monotonic() + PATIENCE
@@ -258,7 +258,7 @@ def test_a_run_that_lost_its_server_is_taken_up_by_the_next_one(
 
 def test_a_run_that_was_killed_is_begun_again(start: Start) -> None:
     extension = start("--policy", "require-pass")
-    extension.until(lambda answer: "has been going for" in answer["message"], hooks.UPGRADE, **UPGRADE)
+    extension.until(lambda answer: "is under way since" in answer["message"], hooks.UPGRADE, **UPGRADE)
     for pid in children(extension):
         os.kill(pid, signal.SIGKILL)
     extension.said(r"the run was killed \(signal 9\)")
@@ -268,7 +268,7 @@ def test_a_run_that_was_killed_is_begun_again(start: Start) -> None:
 
 def test_a_deletion_stops_the_run_and_waits_for_it_to_clean_up(start: Start, workload: dict[str, Any]) -> None:
     extension = start("--policy", "require-pass")
-    extension.until(lambda answer: "has been going for" in answer["message"], hooks.UPGRADE, **UPGRADE)
+    extension.until(lambda answer: "is under way since" in answer["message"], hooks.UPGRADE, **UPGRADE)
     extension.until(lambda _: bool(spaces(str(workload["kubeconfig"]))), hooks.UPGRADE, **UPGRADE)
     waiting = extension.call(hooks.DELETE)
     assert held(waiting)
@@ -284,7 +284,7 @@ def test_a_deletion_stops_the_run_and_waits_for_it_to_clean_up(start: Start, wor
 
 def test_a_deletion_never_waits_longer_than_its_limit(start: Start) -> None:
     extension = start("--policy", "require-pass")
-    extension.until(lambda answer: "has been going for" in answer["message"], hooks.UPGRADE, **UPGRADE)
+    extension.until(lambda answer: "is under way since" in answer["message"], hooks.UPGRADE, **UPGRADE)
     (child,) = children(extension)
     os.kill(child, signal.SIGSTOP)
     assert held(extension.call(hooks.DELETE))

@@ -120,7 +120,9 @@ class Gate:
         left = began + self.terms.delete_limit - now
         doing = self.runner.stop(cluster)
         if doing and left > 0:
-            return Answer(words.deletion_waits(call, doing[0], left), math.ceil(min(DELETE_POLL, left, self._poll())))
+            return Answer(
+                words.deletion_waits(call, doing[0], now + left), math.ceil(min(DELETE_POLL, left, self._poll()))
+            )
         if doing:
             self.runner.kill(cluster)
         self._deleting.pop(cluster, None)

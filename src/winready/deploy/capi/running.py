@@ -84,9 +84,10 @@ class Runner:
             return ""
         if job.child is None:
             return job.state
-        went, until = words.span(time.time() - job.began), words.clock(job.began + self.terms.run_limit)
+        # The time of day, and not how long ago: whatever changes here is one more write of the Cluster.
+        began, until = words.clock(job.began), words.clock(job.began + self.terms.run_limit)
         number = earlier.newest(self._folder(cluster), job.since)
-        return f"run {number or 'that has just begun'} has been going for {went}, and gives up at {until}"
+        return f"{f'run {number}' if number else 'a run'} is under way since {began}, and gives up at {until}"
 
     def stop(self, cluster: Named) -> list[str]:
         """Have all runs of a cluster end; what they were doing."""
@@ -156,7 +157,7 @@ class Runner:
         """A control plane comes up before its workers do. If none come, the run says so."""
         until = time.monotonic() + self.terms.nodes_wait
         while time.monotonic() < until:
-            job.state = f"the first run waits for ready Windows nodes, for {words.span(until - time.monotonic())} more"
+            job.state = f"the first run waits for ready Windows nodes, for {words.span(self.terms.nodes_wait)} at most"
             with contextlib.suppress(ClusterError, TimeoutError):
                 async with asyncio.timeout(SECRET_SECONDS):
                     _, target = await workload.kubeconfig(self.client, job.cluster, self.terms.suffix)

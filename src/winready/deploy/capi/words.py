@@ -81,10 +81,10 @@ def queued(call: Call) -> str:
     return line(f"winready: a run of cluster {call.cluster} is queued; it begins when there are Windows nodes", MESSAGE)
 
 
-def deletion_waits(call: Call, doing: str, left: float) -> str:
+def deletion_waits(call: Call, doing: str, until: float) -> str:
     """A run cleans up what it made in a cluster."""
     return line(f"winready: {doing or 'a run'} is being stopped and cleans up in cluster {call.cluster}; "
-                f"the deletion goes on in {span(left)} at the latest", MESSAGE)  # fmt: skip
+                f"the deletion goes on at {clock(until)} at the latest", MESSAGE)  # fmt: skip
 
 
 def override(call: Call) -> str:
