@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 LIMIT = 74 * MINUTE
 """The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
-AIM_COLD, AIM_WARM = 146 * MINUTE, 36 * MINUTE
+AIM_COLD, AIM_WARM = 148 * MINUTE, 37 * MINUTE
 """What the sums of the table stay below: with everything built it all runs, without it the last stages may not fit."""
 GRACE = 10
 """Seconds between asking a process to end and ending it."""
@@ -111,6 +111,15 @@ STAGES = (
         waits=True,
     ),
     Stage("charts", ("make", "test-charts"), budget=4 * MINUTE, warm=15, cold=15, needs=("build charts",)),
+    Stage(
+        "build store",
+        ("make", "build-store"),
+        budget=10 * MINUTE,
+        warm=1,
+        cold=120,
+        builds=programs(NEWEST, "versitygw"),
+    ),
+    Stage("store", ("make", "test-store"), budget=8 * MINUTE, warm=15, cold=60, needs=("build store",), waits=True),
     Stage(
         f"build control plane {NEWEST}",
         ("make", "build-control-plane"),

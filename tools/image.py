@@ -6,8 +6,8 @@
     image.py lock                 take the newest Debian packages into locks/image.txt
 
 The base is what Python needs of Debian and nothing else: no shell, no package manager. The packages are those of
-``locks/image.txt``, the wheels those of ``locks/run.txt``; each is held to its digest. The same commit gives the same
-bytes: nothing of the machine, the user or the time of the build is in them.
+``locks/image.txt``, the wheels those of ``locks/run.txt`` and ``locks/store.txt``; each is held to its digest. The same
+commit gives the same bytes: nothing of the machine, the user or the time of the build is in them.
 """
 
 from __future__ import annotations
@@ -235,7 +235,9 @@ def bill(packages: list[debian.Package], digests: dict[str, str]) -> list[dict[s
         }
         for name, digest in digests.items()
     ]
-    return [*images, *(listed[purl] for purl in sorted(listed))]
+    own = sbom.read_lock(wheels.LOCK.read_text())
+    stores = [package for name, package in sbom.read_lock(wheels.STORE.read_text()).items() if name not in own]
+    return [*images, *(listed[purl] for purl in sorted(listed)), *(sbom.component(package) for package in stores)]
 
 
 def build(wheel: Path, version: str, epoch: int, target: Path) -> str:
@@ -274,7 +276,7 @@ def build(wheel: Path, version: str, epoch: int, target: Path) -> str:
         unpack(bases[here], scratch / "python")
         compiler = Compiler(scratch / "python", here)
         for architecture, system in bases.items():
-            needed = installed(wheels.kept(interpreter(architecture)))
+            needed = installed(wheels.kept(interpreter(architecture), store=True))
             compiler.add(system, needed, own)
             layers = [oci.layer(tree, epoch) for tree in (system, needed, own)]
             images.append(layout.image(layers, architecture, config, created))

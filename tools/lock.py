@@ -26,12 +26,13 @@ def resolve(requirements: list[str], target: Path, constraints: Path | None = No
 
 
 def main() -> None:
-    """Resolve the run-time set first; the development set is held to it. What releases are tried with stands alone."""
+    """Resolve the run-time set first; all but what releases are tried with is held to it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     locks = ROOT / "locks"
     runtime = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     resolve(runtime, locks / "run.txt")
     extras = [name for names in project["project"]["optional-dependencies"].values() for name in names]
+    resolve(extras, locks / "store.txt", constraints=locks / "run.txt")
     development = [*runtime, *extras, *project["dependency-groups"]["dev"]]
     resolve(development, locks / "dev.txt", constraints=locks / "run.txt")
     resolve(project["dependency-groups"]["trial"], locks / "trial.txt")

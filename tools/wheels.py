@@ -23,6 +23,8 @@ from real_programs import cache_root
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "locks" / "run.txt"
+STORE = ROOT / "locks" / "store.txt"
+"""What object stores need, on top."""
 SYSTEMS = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}
 TRIES, SILENCE = 3, 60.0
 
@@ -72,10 +74,10 @@ def here() -> Target:
     return Target("here", sys.platform, f"{major}.{minor}", names)
 
 
-def requirements(target: Target, *, building: bool = False) -> list[str]:
+def requirements(target: Target, *, building: bool = False, lock: Path | None = None) -> list[str]:
     """The lines of the lock that a run needs there; with ``building`` also what makes the wheel of winready."""
     needed, lines = sbom.needed(ROOT), []
-    for line in LOCK.read_text().replace("\\\n", " ").splitlines():
+    for line in (lock or LOCK).read_text().replace("\\\n", " ").splitlines():
         text, _, hashes = line.partition(" --hash=")
         if line.startswith("#") or not hashes:
             continue
@@ -87,10 +89,11 @@ def requirements(target: Target, *, building: bool = False) -> list[str]:
     return lines
 
 
-def addresses() -> dict[str, dict[str, str]]:
+def addresses(lock: Path | None = None) -> dict[str, dict[str, str]]:
     """Of each locked package, where its wheels are by file name; the index is asked once for each lock."""
+    lock = lock or LOCK
     home = cache_root() / "wheels"
-    known = home / f"index-{digest(LOCK)[:16]}.toml"
+    known = home / f"index-{digest(lock)[:16]}.toml"
     if not known.exists():
         home.mkdir(parents=True, exist_ok=True)
         uv = Path(sys.executable).parent / "uv"
@@ -100,7 +103,7 @@ def addresses() -> dict[str, dict[str, str]]:
                 str(uv),
                 "pip",
                 "compile",
-                str(LOCK),
+                str(lock),
                 "--universal",
                 "--python-version",
                 "3.11",
@@ -132,11 +135,22 @@ def choose(names: Sequence[str], target: Target) -> str | None:
     return min(fitting)[1] if fitting else None
 
 
-def kept(target: Target, *, building: bool = False) -> list[Path]:
-    """The wheels for a target from the cache, or fetched into it; what changed there is fetched again."""
-    offered, locked = addresses(), sbom.read_lock(LOCK.read_text())
+def kept(target: Target, *, building: bool = False, store: bool = False) -> list[Path]:
+    """The wheels for a target from the cache, or fetched into it; what changed there is fetched again.
+
+    With ``store``, also those for object stores.
+    """
+    found = _all_kept(target, addresses(), LOCK, requirements(target, building=building))
+    if store:
+        lines = requirements(target, building=True, lock=STORE)
+        found |= _all_kept(target, addresses(STORE), STORE, lines)
+    return sorted(found)
+
+
+def _all_kept(target: Target, offered: dict[str, dict[str, str]], lock: Path, lines: list[str]) -> set[Path]:
+    locked = sbom.read_lock(lock.read_text())
     wanted: list[tuple[str, str, tuple[str, ...]]] = []
-    for line in requirements(target, building=building):
+    for line in lines:
         text = line.partition(" ")[0]
         name = canonicalize_name(text.partition("==")[0])
         file = choose(list(offered.get(name, ())), target)
@@ -144,7 +158,7 @@ def kept(target: Target, *, building: bool = False) -> list[Path]:
             raise WheelError(f"{text} has no wheel for {target.name} with Python {target.python}")
         wanted.append((file, offered[name][file], locked[name].hashes))
     with ThreadPoolExecutor(8) as threads:
-        return sorted(threads.map(lambda each: _keep(*each), wanted))
+        return set(threads.map(lambda each: _keep(*each), wanted))
 
 
 def _keep(name: str, url: str, hashes: tuple[str, ...]) -> Path:

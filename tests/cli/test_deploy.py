@@ -293,3 +293,32 @@ def test_the_files_below_deploy_are_those_that_are_made() -> None:
     from winready import __version__
 
     assert chart["appVersion"] == __version__
+
+
+def test_results_can_go_to_a_store_whose_credentials_stay_in_a_secret() -> None:
+    made = printed("cronjob", *IMAGE, *CRON, "--report-dir", "s3://shop-runs/fleet/", "--store-secret", "store")
+    pod = made["CronJob winready"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["args"][:3] == ["run", "--report-dir", "s3://shop-runs/fleet"]
+    assert container["envFrom"] == [{"secretRef": {"name": "store"}}]
+    # What the store does not take waits on the volume.
+    assert {"name": "XDG_STATE_HOME", "value": "/runs"} in container["env"]
+    assert {"name": "runs", "mountPath": "/runs"} in container["volumeMounts"]
+    assert not [name for name in made if name.startswith("Secret")]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--report-dir", "file:///mnt/share"), "is no object store"),
+        (("--report-dir", "runs"), "is no object store"),
+        (("--report-dir", "s3://AKIA:hunter2hunter2@runs/x"), "environment"),
+        (("--store-secret", "store"), "--store-secret goes with --report-dir"),
+        (("--report-dir", "s3://shop-runs", "--store-secret", "Store!"), "cannot be the name of a Secret"),
+    ],
+)
+def test_a_store_that_makes_no_sense_in_a_pod_is_refused(words: tuple[str, ...], says: str) -> None:
+    result = deploy("job", *IMAGE, *words)
+    assert result.exit_code == 2
+    assert says in result.output
+    assert "hunter2" not in result.output

@@ -127,6 +127,10 @@ def cases(tmp_path: Path) -> Iterator[tuple[list[str], list[str]]]:
         ["job", "--active-directory", str(domain), "--linux-conformance", str(junit), "--profile", "full",
          "--allow-disruptive", "--tolerate", "a=$(b)"],
     )  # fmt: skip
+    yield (
+        ["--set", "store.address=s3://shop-runs/fleet,store.secret=store"],
+        ["job", "--report-dir", "s3://shop-runs/fleet", "--store-secret", "store"],
+    )
     yield ["--set-file", f"activeDirectory={bound}"], ["job", "--active-directory", str(bound)]
 
 
@@ -150,6 +154,7 @@ def test_the_chart_renders_the_same_objects(tmp_path: Path) -> None:
         (["--set", "image=r.io/w:1,schedule=every monday"], "schedule"),
         (["--set", "image=r.io/w:1,keeep=3"], "keeep"),
         (["--set", "image=r.io/w:1,timeoutMinutes=0"], "timeoutMinutes"),
+        (["--set", "image=r.io/w:1,store.address=s3://k:s@runs/x"], "address"),
     ],
 )
 def test_values_that_make_no_sense_are_refused_by_name(values: list[str], said: str) -> None:

@@ -127,7 +127,7 @@ def test_keys_that_could_mean_something_else_are_not_written(objects: Objects, k
 
 def test_a_share_that_is_not_mounted_is_not_made(tmp_path: Path) -> None:
     share = open_place(parse(f"file://{tmp_path}/share"))
-    for attempt in (lambda: share.create("a", b""), lambda: list(share.list()), lambda: share.read("a", 1)):
+    for attempt in (lambda: share.create("a", b""), lambda: list(share.list()), lambda: share.replace("a", b"", "")):
         with pytest.raises(NoSuchPlace, match="there is no folder"):
             attempt()
     assert not (tmp_path / "share").exists()

@@ -149,12 +149,19 @@ def test_a_layout_is_whole(tmp_path: Path) -> None:
         assert hashlib.sha256(blob.read_bytes()).hexdigest() == blob.name
 
 
+def _locked(name: str) -> str:
+    found = re.search(rf"^{name}==(\S+)", (ROOT / "locks" / "store.txt").read_text(), re.M)
+    assert found is not None
+    return found[1]
+
+
 def test_the_bill_names_the_image_and_what_it_has_of_debian() -> None:
     bill = image.bill(debian.read_lock((ROOT / "locks" / "image.txt").read_text()), {"winready:1.0": "sha256:ab"})
     assert (bill[0]["type"], bill[0]["version"]) == ("container", "sha256:ab")
     purls = [each["purl"] for each in bill]
     assert any(re.fullmatch(r"pkg:deb/debian/libssl3@\S+\?arch=arm64", purl) for purl in purls)
-    assert len(set(purls)) == len(purls) == 1 + 2 * len(image.PACKAGES)
+    assert [purl for purl in purls if purl.startswith("pkg:pypi/")] == [f"pkg:pypi/obstore@{_locked('obstore')}"]
+    assert len(set(purls)) == len(purls) == 2 + 2 * len(image.PACKAGES)
 
 
 def test_a_layout_packed_twice_is_the_same_file(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ template:
         args:
           - run
           - --report-dir
-          - /runs
+          - {{ .Values.store.address | default "/runs" | replace "$" "$$" | quote }}
           - --publish
           - job=$(WINREADY_NAMESPACE)/$(WINREADY_JOB)
           - --publish
@@ -79,6 +79,15 @@ template:
             valueFrom:
               fieldRef:
                 fieldPath: metadata.labels['batch.kubernetes.io/job-name']
+          {{- if .Values.store.address }}
+          - name: XDG_STATE_HOME
+            value: /runs
+          {{- end }}
+        {{- with .Values.store.secret }}
+        envFrom:
+          - secretRef:
+              name: {{ . }}
+        {{- end }}
         resources:
           {{- toYaml .Values.resources | nindent 10 }}
         securityContext:

@@ -64,3 +64,4 @@ class RunChoices(PlanChoices):
     for_live: bool = False
     namespace: str | None = None
     try_them: bool = False
+    prow: str | None = None

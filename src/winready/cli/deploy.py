@@ -47,6 +47,10 @@ place_options = apply(
     click.option("--storage-class", metavar="NAME", help="Class of the volume for results (default: the cluster's)."),
     click.option("--storage-size", default=SIZE, show_default=True, metavar="S", help="Size of that volume."),
     click.option("--no-volume", is_flag=True, help="Keep results only as long as the pod is there."),
+    click.option("--report-dir", metavar="ADDRESS",
+                 help="Send results there, too: s3://BUCKET/PREFIX, gs:// or az://."),
+    click.option("--store-secret", metavar="NAME",
+                 help="Secret of that namespace whose keys are the environment for it, such as AWS_ACCESS_KEY_ID."),
     click.option("--metrics-port", type=click.IntRange(1024, 65535), metavar="PORT",
                  help="Serve Prometheus metrics at this port of the pod."),
     click.option("--timeout", default=TIMEOUT, show_default=True, metavar="T",
@@ -166,7 +170,29 @@ def _deployment(given: dict[str, Any]) -> Deployment:
         directory=directory,
         directory_text=given["active_directory"].read_text(encoding="utf-8-sig") if directory else "",
         conformance=_conformance(given["linux_conformance"]),
+        report_dir=_store(given),
+        store_secret=checked("--store-secret", inputs.check_subdomain, given["store_secret"], "Secret")
+        if given["store_secret"]
+        else "",
     )
+
+
+def _store(given: dict[str, Any]) -> str:
+    """The address that runs are sent to; a share or a folder of this machine means nothing in a pod."""
+    from winready.cli.places import place_elsewhere
+
+    if given["report_dir"] is None:
+        if given["store_secret"]:
+            raise click.UsageError("--store-secret goes with --report-dir")
+        return ""
+    place = place_elsewhere(given["report_dir"])
+    if place is None or place.scheme == "file":
+        raise click.BadParameter(
+            f"{given['report_dir'][:120]!r} is no object store; write s3://BUCKET/PREFIX, gs:// or az://, "
+            "or leave it out: results are on the volume anyway",
+            param_hint="--report-dir",
+        )
+    return place.address
 
 
 def _conformance(file: str | None) -> str:

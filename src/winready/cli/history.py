@@ -6,8 +6,12 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from winready.cli.history_prune import prune
+from winready.cli.history_push import push
 from winready.cli.options import fail, print_document, say, table_option
+from winready.cli.places import reading, shown
 from winready.cli.runs import report_dir_option
 from winready.cli.tables import listed, print_table
 
@@ -15,30 +19,38 @@ if TYPE_CHECKING:
     from winready.report.changes import RunLine
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--cluster", metavar="TEXT", help="Only clusters whose address or id contains this; 'sandbox' is one.")
 @click.option("--limit", type=click.IntRange(1, 10000), default=20, show_default=True, help="Newest runs per cluster.")
 @table_option
 @report_dir_option
-def history(cluster: str | None, limit: int, output: str, report_dir: str | None) -> None:
+@click.pass_context
+def history(context: click.Context, cluster: str | None, limit: int, output: str, report_dir: str | None) -> None:
     """List the runs of each cluster, newest first, with what became better or worse since the run before.
 
     \b
     winready history
     winready history --cluster prod.example -o json
+    winready history --report-dir s3://shop-runs/fleet
     """
-    from winready.report import folders
+    if (command := context.invoked_subcommand) is not None:
+        # Taken for the command's own they would be lost, and another folder would be meant.
+        for option in context.command.params:
+            if option.name and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"write {option.opts[-1]} after 'history {command}'")
+        return
     from winready.report.changes import by_cluster
     from winready.report.history import History, unfinished
 
-    base = folders.report_folder(report_dir)
+    base = reading(report_dir)
+    where = shown(base, report_dir)
     with History(base) as index:
         index.sync()
         clusters = by_cluster(index, cluster, limit)
         damaged = index.damaged()
     open_runs = unfinished(base)
     if cluster and not clusters:
-        fail(f"no run in {base} is of a cluster called {cluster!r}", "'winready history' lists all of them")
+        fail(f"no run in {where} is of a cluster called {cluster!r}", "'winready history' lists all of them")
     if output not in ("text", "wide"):
         document = {
             "clusters": clusters,
@@ -49,7 +61,7 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
         return
     columns = shutil.get_terminal_size((120, 24)).columns
     if not clusters:
-        say(f"there is no finished run in {base}; 'winready run' makes one")
+        say(f"there is no finished run in {where}; 'winready run' makes one")
     for group in clusters if output == "wide" else ():
         say(f"{group.label}  {group.cluster}")
         heads = ("RUN", "STARTED", "VERDICT", "EXIT", "KUBERNETES", "TOOL", "OUTCOMES", "WORSE", "BETTER")
@@ -69,6 +81,10 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
         )
     for name, why in damaged:
         say(f"run {name} cannot be read and is left out: {why}", err=True)
+
+
+history.add_command(push)
+history.add_command(prune)
 
 
 def _when(run: RunLine) -> str:

@@ -139,7 +139,10 @@ parallel_option = click.option(
     help="Checks at the same time.",
 )
 report_dir_option = click.option(
-    "--report-dir", metavar="DIR", help="Where run folders go (default: $ARTIFACTS, else ./winready-runs)."
+    "--report-dir",
+    metavar="DIR",
+    help="Where runs go: a folder, or s3://BUCKET/PREFIX, gs://, az://, file:// "
+    "(default: $ARTIFACTS, else ./winready-runs).",
 )
 timeout_option = click.option(
     "--timeout", metavar="T", help="Give up what is not finished after this time, such as 45m."

@@ -20,7 +20,9 @@ from winready.cli.doctor import first_look, tell
 from winready.cli.engines import chosen_engine, read_cases, specification, upstream_options
 from winready.cli.flags import place_flags, resume_flags, run_flags
 from winready.cli.options import colour_wanted, fail, loudness, say
+from winready.cli.places import writing
 from winready.cli.run_options import chosen_directory, run_options, wanted
+from winready.cli.sharing import prow_place, say_sent, send_build, sending
 from winready.cli.tables import print_record
 from winready.cli.workloads import read_asked, relied_on, with_workloads
 from winready.engine import defaults
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     from winready.deploy.following import Audience
     from winready.engine.options import Options
     from winready.report.record import Record
+    from winready.report.sharing.sending import Sender
     from winready.spec.model import Specification
+    from winready.store.addresses import Place
 
 SPEED = "25"
 """Of a sandbox that goes by the clock on the wall without being told how fast."""
@@ -40,6 +44,7 @@ FILES = {"run.json", "junit.xml", "report.html"}
 @click.command()
 @run_flags
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--prow", metavar="ADDRESS", help="Also write the run there as a build of a Prow job, for TestGrid.")
 @audience_options
 def run(**given: Any) -> None:
     """Verify a cluster against the standard and say Pass or Fail.
@@ -96,6 +101,7 @@ def start(
                 audience,
                 weigh,
                 places=place_flags(choices),
+                builds=prow_place(choices.prow),
             )
     except ConfigError as error:
         fail(error.message, error.remedy)
@@ -138,7 +144,7 @@ def _prepare(choices: RunChoices, stack: ExitStack) -> tuple[Venue, Options, Spe
         raise click.UsageError("--fault breaks a sandbox; it goes with --sandbox")
     else:
         venue = stack.enter_context(outside(find_target(choices.kubeconfig, choices.context)))
-    output = folders.report_folder(choices.report_dir) / run_id / "upstream"
+    output = writing(choices.report_dir)[0] / run_id / "upstream"
     upstream = upstream_options(choices, engine, venue.target, output, cases)
     options = run_options(choices, run_id, scale or defaults.TIME_SCALE, engine, upstream, domain)
     options.record["virtual_time"] = venue.virtual
@@ -155,10 +161,11 @@ def carry_out(
     weigh: Callable[[Record], int] | None = None,
     *,
     places: str = "",
+    builds: Place | None = None,
 ) -> int:
     """Do a run, show it, write its folder; the exit code. Nothing is written for a cluster that cannot be asked.
 
-    ``places``: options that say which cluster it is, and where its runs are.
+    ``places``: options that say which cluster it is, and where its runs are. ``builds``: where Prow's are.
     """
     from winready.engine.verdict import EXIT_BLOCKED
     from winready.report import folders
@@ -169,13 +176,14 @@ def carry_out(
     if loudness() >= 0:
         tell(seen, err=output != "text")
     options = replace(options, inventory=seen.inventory, prepared=seen.prepared)
-    base = folders.report_folder(report_dir)
+    base, place = writing(report_dir)
     try:
         folder = folders.create(base, options.settings.run_id)
     except OSError as error:
         fail(f"the report folder {base} cannot be written: {error.strerror}", "choose another with --report-dir")
+    sender = sending(place, folder) if place is not None else None
     try:
-        record, troubles = venue.run(_follow(venue, options, standard, folder, output, audience))
+        record, troubles = venue.run(_follow(venue, options, standard, folder, output, audience, sender))
     except CannotStart as error:
         fail(str(error), "choose another place with --report-dir")
     try:
@@ -191,6 +199,10 @@ def carry_out(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     again = f"{places}{options.resume_with}" if options.resume_with is not None else None
     _last_words(record, troubles, folder, output, again)
+    if sender is not None:
+        say_sent(sender, folder, quiet=output != "text" or loudness() < 0)
+    if builds is not None and not troubles:
+        send_build(builds, folder)
     return (weigh(record) if weigh else record.exit_code) or (EXIT_BLOCKED if troubles else 0)
 
 
@@ -219,6 +231,7 @@ async def _follow(
     folder: Path,
     output: str,
     audience: Audience | None,
+    sender: Sender | None,
 ) -> tuple[Record, dict[str, str]]:
     """Do the run; its record, and what went wrong with those who follow it."""
     from winready.cluster.activity import watch
@@ -248,6 +261,7 @@ async def _follow(
         terminal,
         Rendered(folder / junit.NAME, lambda: junit.render(kept.record)),
         Rendered(folder / page.NAME, lambda: page.render(kept.record)),
+        *([sender] if sender is not None else []),
     ]
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(venue.connected())

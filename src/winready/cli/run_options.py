@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,14 +213,14 @@ def _earlier(choices: RunChoices) -> Earlier | None:
     if choices.resume and choices.rerun_failed:
         raise click.UsageError("--resume and --rerun-failed exclude each other")
     from winready.engine.selection import Selection
-    from winready.report import folders, record
+    from winready.report import record
 
     if Path(named).is_file():
         from winready.cli.runs import folder_in_archive
 
         folder = folder_in_archive(Path(named))
     else:
-        folder = folders.find(folders.report_folder(choices.report_dir), named)
+        folder = _found(named, choices.report_dir)
     if choices.resume:
         return earlier_run(folder)
     earlier = record.from_events(record.read_events(folder))
@@ -230,6 +231,19 @@ def _earlier(choices: RunChoices) -> Earlier | None:
     if not again and not features:
         fail(f"everything passed in run {earlier.run_id}; there is nothing to verify again")
     return Earlier(Selection(requirements=again, features=features), **_same_nodes(earlier.settings))
+
+
+def _found(named: str, report_dir: str | None) -> Path:
+    """The folder of an earlier run: where it was written, or else what a place elsewhere has of it."""
+    from winready.cli.places import reading_run, writing
+    from winready.report import folders
+
+    base, place = writing(report_dir)
+    if place is not None:
+        with suppress(folders.RunNotFound):
+            return folders.find(base, named)
+    name, base = reading_run(named, report_dir)
+    return folders.find(base, name)
 
 
 def earlier_run(folder: Path) -> Earlier:

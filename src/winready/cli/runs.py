@@ -1,4 +1,4 @@
-"""From RUN on the command line to a run: an id, a folder, a bundle, a tarball of Sonobuoy, or the newest."""
+"""From RUN on the command line to a run: an id, a folder, an address, a bundle, a tarball, or the newest."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from winready.cli.options import fail, say
+from winready.cli.places import reading_run, shown
 
 if TYPE_CHECKING:
     from winready.report.record import Record
 
 report_dir_option = click.option(
-    "--report-dir", metavar="DIR", help="Where run folders are (default: $ARTIFACTS, else ./winready-runs)."
+    "--report-dir",
+    metavar="DIR",
+    help="Where runs are: a folder, or s3://BUCKET/PREFIX, gs://, az://, file:// "
+    "(default: $ARTIFACTS, else ./winready-runs).",
 )
 
 
@@ -24,15 +28,16 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
     """
     from winready.report import folders
 
-    base = folders.report_folder(report_dir)
     if run is not None and Path(run).is_file():
         from winready.report.sonobuoy_archive import looks_like_one
 
         return run_in_archive(Path(run)) if looks_like_one(Path(run)) else (Path(run), _in_bundle(Path(run)))
+    name, base = reading_run(run, report_dir)
     try:
-        folder = folders.find(base, run)
+        folder = folders.find(base, name)
     except folders.RunNotFound as error:
-        fail(str(error), "'winready history' lists the runs that there are" if run else "")
+        words = str(error).replace(str(base), shown(base, report_dir))
+        fail(words, "'winready history' lists the runs that there are" if run else "")
     return folder, read_folder(folder)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from winready.cli.options import colour_wanted, fail, print_document, say, table_option
+from winready.cli.places import asked_place, kept_fresh, place_of_run, reading_run
 from winready.cli.runs import find_run, report_dir_option
 from winready.cli.tables import WIDE, print_record
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from winready.report.record import Record
+
+FRESH = 3.0
+"""Seconds between two looks at a run elsewhere."""
 
 
 @click.command()
@@ -62,7 +66,9 @@ def _tell(found: Record, output: str, *, brief: bool) -> None:
 def _watch(run: str | None, report_dir: str | None) -> Record:
     """Show a run as its own terminal does, until it has its verdict."""
     folder = _going_on(run, report_dir)
-    finished = asyncio.run(_follow(folder))
+    place = place_of_run(run) or asked_place(report_dir)
+    with kept_fresh(place, folder.name, FRESH):
+        finished = asyncio.run(_follow(folder))
     if finished is None:
         fail(f"run {folder.name} was cut off", f"'winready run --resume {folder.name}' does the rest", code=3)
     return finished
@@ -72,7 +78,7 @@ def _going_on(run: str | None, report_dir: str | None) -> Path:
     from winready.report import folders
     from winready.report.history import unfinished
 
-    base = folders.report_folder(report_dir)
+    run, base = reading_run(run, report_dir)
     if run is None:
         names = [name for name, going in unfinished(base) if going]
         if not names:

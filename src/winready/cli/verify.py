@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from winready.cli.options import fail, print_document, say
+from winready.cli.places import opened, place_elsewhere, reading_run, told
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from winready.report.bundle.verifying import Checked
 
 MOST_BYTES = 256 << 20
+BUNDLES = (".tar.gz", ".tgz")
 
 
 @click.command()
@@ -31,11 +33,13 @@ def verify(bundle: str, key: str | None, output: str) -> None:
     winready verify shop-1.4.tar.gz
     winready verify shop-1.4.tar.gz --key shop.pub
     winready verify 202611171201_sonobuoy_2f0c.tar.gz      a run in a tarball of Sonobuoy; never a certificate
+    winready verify s3://shop-runs/fleet/261115-101500-ab12   a run in a store; never a certificate
+    winready verify s3://shop-runs/bundles/shop-1.4.tar.gz
     """
     from winready.report.bundle import verifying
     from winready.report.sonobuoy_archive import looks_like_one
 
-    path = Path(bundle)
+    path = _fetched(bundle, output, signed=key is not None)
     if looks_like_one(path):
         _verify_tarball(path, output, signed=key is not None)
     try:
@@ -80,16 +84,41 @@ def _tell(checked: Checked) -> None:
             say(f"{sign} {'cannot tell ' if sign == '?' else ''}{line}")
 
 
+def _fetched(bundle: str, output: str, *, signed: bool) -> Path:
+    """The file to verify; one in a store is brought here, and a run there is verified as it is."""
+    place = place_elsewhere(bundle)
+    if place is None:
+        return Path(bundle)
+    upper, name = place.above()
+    if not name.endswith(BUNDLES):
+        if signed:
+            fail(f"{bundle} is a run, which nobody signs", "leave --key out", code=1)
+        run, base = reading_run(bundle, None)
+        _verify_run(base / str(run), output)
+    import tempfile
+
+    with told():
+        data = opened(upper).read(name, MOST_BYTES).data
+        folder = Path(click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="winready-")))
+        (folder / name).write_bytes(data)
+    return folder / name
+
+
 def _verify_tarball(path: Path, output: str, *, signed: bool) -> NoReturn:
-    """A tarball of Sonobuoy holds a run and no certificate: it can be consistent, never more."""
+    """A tarball of Sonobuoy holds a run and no certificate."""
     from winready.cli.runs import folder_in_archive
+
+    if signed:
+        fail(f"{path} is a tarball of Sonobuoy, which nobody signs", "leave --key out", code=1)
+    _verify_run(folder_in_archive(path), output)
+
+
+def _verify_run(folder: Path, output: str) -> NoReturn:
+    """The files of a run and no certificate: it can be consistent, never more."""
     from winready.engine import journal
     from winready.report import record
     from winready.report.bundle.verifying import verify_story
 
-    if signed:
-        fail(f"{path} is a tarball of Sonobuoy, which nobody signs", "leave --key out", code=1)
-    folder = folder_in_archive(path)
     written = folder / record.NAME
     story = (folder / journal.NAME).read_bytes() if (folder / journal.NAME).exists() else b""
     checked, run = verify_story(story, written.read_bytes() if written.exists() else None)

@@ -85,6 +85,10 @@ class Deployment:
     directory_text: str = ""
     conformance: str = ""
     """What is known of Linux conformance, as a JUnit document."""
+    report_dir: str = ""
+    """The address of the store that runs are sent to; they are written to the volume first."""
+    store_secret: str = ""
+    """The Secret whose keys are the environment that this store wants."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -252,15 +256,19 @@ def _container(wanted: Deployment) -> Object:
     mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "runs", "mountPath": RUNS}]  # noqa: S108
     if wanted.inputs:
         mounts.append({"name": "inputs", "mountPath": INPUTS, "readOnly": True})
+    environment: list[Object] = [
+        {"name": "HOME", "value": "/tmp"},  # noqa: S108
+        _from_pod("WINREADY_NAMESPACE", "metadata.namespace"),
+        _from_pod("WINREADY_JOB", "metadata.labels['batch.kubernetes.io/job-name']"),
+    ]
+    if wanted.report_dir:
+        # What a store did not take waits where the pod's end does not reach.
+        environment.append({"name": "XDG_STATE_HOME", "value": RUNS})
     container: Object = {
         "name": "winready",
         "image": wanted.image,
         "args": _arguments(wanted),
-        "env": [
-            {"name": "HOME", "value": "/tmp"},  # noqa: S108
-            _from_pod("WINREADY_NAMESPACE", "metadata.namespace"),
-            _from_pod("WINREADY_JOB", "metadata.labels['batch.kubernetes.io/job-name']"),
-        ],
+        "env": environment,
         "resources": {name: dict(amounts) for name, amounts in RESOURCES.items()},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -271,6 +279,8 @@ def _container(wanted: Deployment) -> Object:
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
+    if wanted.store_secret:
+        container["envFrom"] = [{"secretRef": {"name": wanted.store_secret}}]
     if wanted.metrics_port is not None:
         container["ports"] = [{"name": "metrics", "containerPort": wanted.metrics_port}]
     return container
@@ -288,7 +298,12 @@ def _arguments(wanted: Deployment) -> list[str]:
         f"policy-report=$(WINREADY_NAMESPACE)/{wanted.name}",
         f"termination-log={TERMINATION_LOG}",
     ]
-    words = ["run", "--report-dir", RUNS, *(word for place in told for word in ("--publish", place))]
+    words = [
+        "run",
+        "--report-dir",
+        literal(wanted.report_dir) or RUNS,
+        *(word for place in told for word in ("--publish", place)),
+    ]
     if wanted.metrics_port is not None:
         words += ["--metrics-listen", f":{wanted.metrics_port}"]
     if wanted.directory_text:

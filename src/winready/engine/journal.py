@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import IO
 
@@ -13,6 +14,10 @@ import msgspec
 from winready.engine.events import AnyEvent
 
 NAME = "journal.jsonl"
+HEARD = "journal.heard"
+"""Beside the copy of a journal that is written elsewhere: its time is when the run was last heard of."""
+QUIET = 900.0
+"""Seconds after which a run that is not heard of any more counts as cut off."""
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding junk raises; recursion, because somebody may nest a million brackets."""
 
@@ -54,7 +59,9 @@ class Journal:
 
 
 def in_progress(folder: Path) -> bool:
-    """Whether somebody is still writing the journal."""
+    """Whether somebody is still writing the journal; of a copy, whether the run was heard of lately."""
+    with contextlib.suppress(OSError):
+        return time.time() - (folder / HEARD).stat().st_mtime < QUIET
     try:
         with (folder / NAME).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

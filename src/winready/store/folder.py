@@ -44,6 +44,8 @@ class FolderObjects:
     def create(self, key: str, data: bytes) -> str:
         """Write an object that is not there yet."""
         path = self._path(key)
+        if os.path.lexists(path):
+            raise AlreadyThere(f"{path} is there already")
         with self._told(key), self._written(path, data) as part:
             try:
                 os.link(part, path)
@@ -128,14 +130,17 @@ class FolderObjects:
             raise Refused(f"{path} is behind a link", "links in a place are not followed")
         return path
 
-    @contextlib.contextmanager
-    def _written(self, path: Path, data: bytes) -> Iterator[Path]:
-        """The contents, synced, under a hidden name beside the one they are to have."""
+    def _make_base(self) -> None:
         if self.place.scheme == "path":
             self._base.mkdir(parents=True, exist_ok=True)
         elif not self._base.is_dir():
             # A share that is not mounted must not become a folder of its name.
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self._base))
+
+    @contextlib.contextmanager
+    def _written(self, path: Path, data: bytes) -> Iterator[Path]:
+        """The contents, synced, under a hidden name beside the one they are to have."""
+        self._make_base()
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.parent / f".part-{secrets.token_hex(8)}"
         try:
@@ -158,7 +163,7 @@ class FolderObjects:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """Keep others from comparing while we swap."""
-        self._base.mkdir(parents=True, exist_ok=True)
+        self._make_base()
         with (self._base / LOCK).open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

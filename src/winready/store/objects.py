@@ -5,6 +5,7 @@ Calls block; whoever has an event loop makes them in a thread. Keys are relative
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
@@ -64,6 +65,13 @@ class Objects(Protocol):
 
 class Conflict(StoreError):
     """An object of this key is there and has other contents."""
+
+
+def identity(place: Place) -> str:
+    """What tells places apart on this machine: one bucket name can be had at several servers."""
+    names = {"s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"), "az": ("AZURE_STORAGE_ACCOUNT_NAME",)}
+    server = next((found for name in names.get(place.scheme, ()) if (found := os.environ.get(name))), "")
+    return f"{place.address}\n{server}" if server else place.address
 
 
 def open_place(place: Place, patience: float = PATIENCE) -> Objects:

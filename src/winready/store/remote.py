@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 CONNECTING = 5.0
-_CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,64})</Code>")
+_CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,64})</Code>|\bcode: \"?([A-Za-z][A-Za-z0-9]{1,63})")
 _STATUS = re.compile(r"(?:status code:?|HTTP status|response code|Server returned non-2xx status code:) *(\d{3})", re.I)
 _ENVIRONMENT = {
     "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL",
@@ -49,7 +49,9 @@ _UNKNOWN = {
     "ExpiredToken",
     "InvalidToken",
     "AuthenticationFailed",
+    "XAdminUserNotFound",
 }
+_ODD = re.compile(r'path: "((?:[^"\\]|\\.){1,200})')
 _FORBIDDEN = {"403", "AccessDenied", "AllAccessDisabled", "AuthorizationFailure", "AccountProblem"}
 
 
@@ -98,6 +100,10 @@ def _store(place: Place, stores: ModuleType, patience: float) -> ObjectStore:
     return made
 
 
+class OddKey(Refused):
+    """An object has a key that the library cannot even list."""
+
+
 class RemoteObjects:
     """The objects of a bucket below a prefix."""
 
@@ -108,8 +114,12 @@ class RemoteObjects:
 
     def create(self, key: str, data: bytes) -> str:
         """Write an object that is not there yet."""
-        with self._told(key):
-            return _token(self._obstore.put(self._store, checked(key), data, mode="create"))
+        try:
+            with self._told(key):
+                return _token(self._obstore.put(self._store, checked(key), data, mode="create"))
+        except NoSuchObject:
+            # Not every store says which of the two it does not have.
+            raise NoSuchPlace(f"there is no {self._bucket}", "make it, or name another one") from None
 
     def replace(self, key: str, data: bytes, token: str) -> str:
         """Write an object anew if it is still what the token stands for."""
@@ -132,7 +142,26 @@ class RemoteObjects:
             return Found(bytes(data), _token(answer.meta))
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
-        """All objects whose keys begin with this folder."""
+        """All objects whose keys begin with this folder.
+
+        One key such as ``a//b`` makes the library refuse a whole list. Then each folder is listed by itself, and where
+        that does not help, the odd key stands in the list for all that is beside it.
+        """
+        try:
+            yield from self._listed(prefix)
+        except OddKey:
+            if prefix:
+                raise
+            with self._told(prefix):
+                top = self._obstore.list_with_delimiter(self._store)
+            yield from (Entry(meta["path"], meta["size"], _token(meta)) for meta in top["objects"])
+            for folder in top["common_prefixes"]:
+                try:
+                    yield from self._listed(folder)
+                except OddKey as error:
+                    yield Entry(f"{folder}//: {error.message}", 0, "")
+
+    def _listed(self, prefix: str) -> Iterator[Entry]:
         with self._told(prefix):
             for chunk in self._obstore.list(self._store, prefix or None, chunk_size=1000):
                 for meta in chunk:
@@ -145,6 +174,10 @@ class RemoteObjects:
                 self._obstore.delete(self._store, checked(key))
             except FileNotFoundError:
                 return
+
+    @property
+    def _bucket(self) -> str:
+        return f"{self.place.scheme}://{self.place.bucket}"
 
     def _where(self, key: str) -> str:
         return self.place.below(key).address if key else self.place.address
@@ -162,32 +195,39 @@ class RemoteObjects:
     def _trouble(self, key: str, error: Exception) -> StoreError:
         kinds = self._obstore.exceptions
         text = str(error)
-        codes = set(_CODE.findall(text)) | set(_STATUS.findall(text))
-        where, bucket = self._where(key), f"{self.place.scheme}://{self.place.bucket}"
+        codes = {code for pair in _CODE.findall(text) for code in pair if code} | set(_STATUS.findall(text))
+        where, bucket = self._where(key), self._bucket
         environment = _ENVIRONMENT[self.place.scheme]
+        if _no_credentials(self.place, text):
+            return Refused(f"there are no credentials for {bucket}", f"put them into the environment: {environment}")
         if codes & _NO_PLACE:
             return NoSuchPlace(f"there is no {bucket}", "make it, or name another one")
         if isinstance(error, kinds.AlreadyExistsError):
             return AlreadyThere(f"{where} is there already")
         if isinstance(error, kinds.PreconditionError):
             return Changed(f"{where} was written by somebody else", "read it again")
+        if isinstance(error, kinds.UnauthenticatedError) or codes & _UNKNOWN:
+            return Refused(f"{bucket} does not know who asks{_told_as(codes)}", f"look at {environment}")
         if isinstance(error, FileNotFoundError):
             return NoSuchObject(f"there is no {where}")
         if codes & _FULL:
             return Full(f"{bucket} takes nothing more{_told_as(codes)}", "make room there")
-        if isinstance(error, kinds.UnauthenticatedError) or codes & _UNKNOWN:
-            return Refused(f"{bucket} does not know who asks{_told_as(codes)}", f"look at {environment}")
         if isinstance(error, kinds.PermissionDeniedError) or codes & _FORBIDDEN:
             remedy = f"whoever asks needs to list, read, write and delete objects there; look at {environment}"
             return Refused(f"{bucket} refuses{_told_as(codes)}", remedy)
-        if _no_credentials(self.place, text):
-            return Refused(f"there are no credentials for {bucket}", f"put them into the environment: {environment}")
-        if isinstance(error, kinds.InvalidPathError) or "invalid path" in text.lower():
-            return Refused(
-                f"{self.place.address} has an object whose key no tool can read", "look for it and remove it"
-            )
+        if _odd(error) is not None:
+            return OddKey(f"{self.place.address} has an object that no tool can name: {_odd(error)!r}", "remove it")
         words = _told_as(codes) or _network(text)
         return Away(f"{bucket} does not answer{words}", f"try again later, or look at {environment}")
+
+
+def _odd(error: Exception) -> str | None:
+    """The key that a list stumbled over."""
+    text = str(error)
+    if not any(sign in text for sign in ("InvalidPath", "BadSegment", "EmptySegment", "invalid path")):
+        return None
+    match = _ODD.search(text)
+    return match[1] if match else ""
 
 
 def _told_as(codes: set[str]) -> str:
@@ -199,7 +239,8 @@ def _network(text: str) -> str:
     for sign, words in (
         ("Connection refused", "nobody listens there"),
         ("timed out", "it took too long"),
-        ("operation timed out", "it took too long"),
+        ("TimedOut", "it took too long"),
+        ("Timeout", "it took too long"),
         ("dns error", "its name is not known"),
         ("failed to lookup", "its name is not known"),
         ("certificate", "its certificate is not trusted"),
