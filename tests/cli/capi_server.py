@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
+import os
 import re
 import signal
 import ssl
@@ -78,8 +80,19 @@ class Extension:
     def _follow(self, process: subprocess.Popen[str]) -> None:
         for stream in (process.stdout, process.stderr):
             assert stream is not None
-            for line in stream:
-                self.lines.append(line)
+            # Closed by `deaf`, perhaps.
+            with contextlib.suppress(ValueError, OSError):
+                for line in stream:
+                    self.lines.append(line)
+
+    def deaf(self) -> None:
+        """Read its log no more, and let it know."""
+        assert self.process is not None
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            nowhere = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
     def said(self, pattern: str) -> re.Match[str]:
         """What its log says, as soon as it does."""

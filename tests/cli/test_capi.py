@@ -324,6 +324,28 @@ def test_a_full_disk_holds_who_must_pass_and_warns_the_others(start: Start) -> N
     assert released(extension.call(hooks.DELETE))
 
 
+def test_a_disk_that_fills_up_during_a_run_changes_no_answer(start: Start) -> None:
+    extension = start("--policy", "require-pass")
+    extension.until(lambda answer: "is under way since" in answer["message"], hooks.UPGRADE, **UPGRADE)
+    assert extension.process is not None
+    limits = resource.prlimit(extension.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(extension.process.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
+    assert "Pass" in extension.until(released, hooks.UPGRADE, **UPGRADE)["message"]
+    extension.said("error: what became of a run of fleet/one cannot be kept yet: .* takes nothing more")
+    assert extension.facts("ended") == []
+    resource.prlimit(extension.process.pid, resource.RLIMIT_FSIZE, limits)
+    until = time.monotonic() + PATIENCE
+    while not extension.facts("ended"):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_a_log_that_nobody_reads_any_more_holds_nobody_up(start: Start) -> None:
+    extension = start("--policy", "require-pass")
+    extension.deaf()
+    assert "Pass" in extension.until(released, hooks.UPGRADE, **UPGRADE)["message"]
+
+
 def test_a_management_cluster_that_is_away_is_told(start: Start, workload: dict[str, Any], tmp_path: Path) -> None:
     config = yaml.safe_load(Path(workload["kubeconfig"]).read_text())
     config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
@@ -400,6 +422,8 @@ def test_places_and_keys_that_cannot_be_used_are_told(workload: dict[str, Any], 
         (("--cert", str(tmp_path / "file"), "--key", str(tmp_path / "file")), 2, "no certificate and its key"),
         (("--identity", str(tmp_path / "k"), "--state", str(tmp_path / "file")), 3, str(tmp_path / "file")),
         (("--identity", str(tmp_path / "k"), "--state", "ftp://x/y"), 2, "ftp://"),
+        (("--identity", str(tmp_path / "k"), "--state", f"file://{tmp_path}/unmounted"), 3, "there is no folder"),
+        (("--identity", str(tmp_path / "k"), "--report-dir", "s3://u:p@x/y"), 2, "a user or a password"),
         (("--identity-secret", "gate/none"), 3, "there is no Secret gate/none"),
     ):
         state = () if "--state" in words else ("--state", str(tmp_path / "state"))

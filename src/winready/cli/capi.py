@@ -158,6 +158,7 @@ class _Server:
 
     async def run(self) -> None:
         """Serve until told to end; runs clean up first."""
+        from winready.cli.places import asked_place
         from winready.cluster.client import Client
         from winready.cluster.kubeconfig import find_target
         from winready.cluster.serving import serving
@@ -182,7 +183,8 @@ class _Server:
         async with contextlib.AsyncExitStack() as stack:
             client = await stack.enter_async_context(Client.connect(find_target(given["kubeconfig"], given["context"])))
             context = await self._context(client)
-            report_dir = given["report_dir"] or str(report_folder(None))
+            elsewhere = asked_place(given["report_dir"])
+            report_dir = elsewhere.address if elsewhere else str(report_folder(given["report_dir"]))
             runner = Runner(book, self.terms, client, report_dir, self.words, _log, f"{self.place}")
             gate = Gate(book, runner, self.terms)
             chosen = given["port"] if given["port"] is not None else self.place.port if self.place.url else 9443
@@ -254,5 +256,7 @@ class _Server:
 
 
 def _log(text: str) -> None:
-    say(text)
-    sys.stdout.flush()
+    """Whoever read the log may be gone, or its disk full: clusters are waiting all the same."""
+    with contextlib.suppress(OSError):
+        say(text)
+        sys.stdout.flush()

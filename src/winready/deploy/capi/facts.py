@@ -156,6 +156,9 @@ class Book:
         try:
             keys = sorted(entry.key for entry in self._objects.list(prefix))
         except NoSuchPlace:
+            # A folder comes with its first fact; a bucket or a share that is not there is a mistake.
+            if self._objects.place.remote:
+                raise
             return
         for key in keys:
             if not self._note(key):
