@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 LIMIT = 74 * MINUTE
 """The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
-AIM_COLD, AIM_WARM = 148 * MINUTE, 37 * MINUTE
+AIM_COLD, AIM_WARM = 150 * MINUTE, 37 * MINUTE
 """What the sums of the table stay below: with everything built it all runs, without it the last stages may not fit."""
 GRACE = 10
 """Seconds between asking a process to end and ending it."""
@@ -166,7 +166,7 @@ STAGES = (
         ("make", "test-capi"),
         budget=15 * MINUTE,
         warm=10,
-        cold=180,
+        cold=240,
         needs=(f"build control plane {NEWEST}", "build cluster api"),
         waits=True,
     ),

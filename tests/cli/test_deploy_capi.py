@@ -116,6 +116,12 @@ def test_a_server_elsewhere_needs_the_extension_config_alone(tmp_path: Path) -> 
     client = found["ExtensionConfig /winready-capi"]["spec"]["clientConfig"]
     assert client["url"] == "https://10.0.0.5:9443"
     assert base64.b64decode(client["caBundle"]) == identity.ca
+    elsewhere = ("--url", "https://10.0.0.5:9443", "--ca", str(tmp_path / "ca.crt"), *FLEET)
+    assert "settings" not in found["ExtensionConfig /winready-capi"]["spec"]
+    strict = printed(*elsewhere, "--policy", "require-pass")["ExtensionConfig /winready-capi"]["spec"]
+    assert strict["settings"] == {"policy": "require-pass"}
+    mistaken = deploy(*elsewhere, "--again", "5m", "--policy", "off")
+    assert (mistaken.exit_code, "by 'winready capi serve': --again" in mistaken.output) == (2, True)
     (tmp_path / "key").write_bytes(identity.ca + identity.key)
     refused = deploy("--url", "https://10.0.0.5:9443", "--ca", str(tmp_path / "key"), *FLEET)
     assert refused.exit_code == 2

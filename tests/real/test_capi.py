@@ -29,6 +29,8 @@ pytestmark = [pytest.mark.capi, pytest.mark.timeout(900)]
 SPACE, NAME = "fleet", "w1"
 BEFORE, AFTER = "v1.34.0", "v1.35.0"
 PATIENCE = 240.0
+DEPLOY = ("deploy", "capi", "--image", "registry.invalid/winready:1", "--cluster-namespace", SPACE,
+          "--kubeconfig-secret", "winready")  # fmt: skip
 GRANTS = ("ServiceAccount", "Role", "RoleBinding", "Namespace")
 
 
@@ -66,8 +68,7 @@ class Ground:
 
 def account(kubectl: Kubectl, folder: Path, runtime: Path, admin: str) -> str:
     """The kubeconfig of an account that has what 'winready deploy capi' grants."""
-    words = ("deploy", "capi", "--image", "registry.invalid/winready:1", "--cluster-namespace", SPACE)
-    printed = winready(runtime, *words, "--kubeconfig-secret", "winready")
+    printed = winready(runtime, *DEPLOY)
     assert printed.returncode == 0, printed.stderr
     granted = [item for item in yaml.safe_load_all(printed.stdout) if item["kind"] in GRANTS]
     kubectl.ok("apply", "-f", "-", stdin=yaml.safe_dump_all(granted))
@@ -121,6 +122,44 @@ def test_a_wrong_authority_is_seen_at_the_extension_config(ground: Ground) -> No
 
     ground.until(refused, "the complaint about the certificate")
     ground.kubectl.ok("delete", "extensionconfig", "wrong")
+
+
+def test_the_server_makes_its_certificate_and_cluster_api_takes_the_authority_from_there(ground: Ground) -> None:
+    """Everything that is deployed; the server runs here, with the rights of its account, instead of in the pod."""
+    deployed = (*DEPLOY, "--apply", "--kubeconfig", ground.management.kubeconfig)
+    first = ground.management.winready(*deployed)
+    assert first.returncode == 0, first.stderr
+    assert "created: ExtensionConfig winready-capi" in first.stdout
+    server = Extension(ground.extension.command_line, ground.extension.folder, ground.extension.management)
+    place = ("winready-capi/winready-capi", "--identity-secret", "winready-capi/winready-capi-tls")
+    where = ("--kubeconfig", server.management, "--listen", "127.0.0.1", "--port", "0")
+    server.process = server.command_line.start("capi", "serve", *place, *where, "--state", str(server.folder / "other"))
+    server.follow()
+    try:
+        server.said("answering Cluster API at winready-capi/winready-capi")
+        made = secret(ground)
+        assert set(made) == {"ca.crt", "tls.crt", "tls.key"}
+
+        def injected() -> bool:
+            client = ground.get("extensionconfig", "winready-capi")["spec"]["clientConfig"]
+            return str(client.get("caBundle")) == made["ca.crt"]
+
+        ground.until(injected, "the authority in the ExtensionConfig")
+    finally:
+        assert server.end() == 0
+    # To deploy once more takes nothing away.
+    second = ground.management.winready(*deployed)
+    assert second.returncode == 0, second.stderr
+    assert [line for line in second.stdout.splitlines() if not line.startswith("unchanged: ")] == []
+    assert secret(ground) == made
+    ground.kubectl.ok("delete", "extensionconfig", "winready-capi")
+
+
+def secret(ground: Ground) -> dict[str, str]:
+    """What the server keeps of itself."""
+    words = ("get", "secret", "winready-capi-tls", "--namespace", "winready-capi", "-o", "json")
+    data: dict[str, str] = json.loads(ground.kubectl.ok(*words)).get("data") or {}
+    return data
 
 
 def test_an_upgrade_waits_for_a_pass(ground: Ground) -> None:

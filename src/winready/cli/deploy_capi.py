@@ -107,7 +107,7 @@ def extension(**given: Any) -> None:
         wanted = _extension(given)
         made = objects(wanted)
         if given["url"]:
-            made = [config_by_url(wanted.name, *_elsewhere(given), wanted.places)]
+            made = [config_by_url(wanted.name, *_elsewhere(given), wanted.places, _policy_elsewhere(wanted))]
         return Wanted(made, wanted.namespace, wanted.labels, KINDS)
 
     deliver(given, make)
@@ -178,6 +178,15 @@ def _arguments(given: dict[str, Any]) -> list[str]:
     if given["parallel_runs"] != 2:
         words += ["--runs", str(given["parallel_runs"])]
     return words + run_arguments({**given, "timeout": given["run_limit"]})[2:]
+
+
+def _policy_elsewhere(wanted: Extension) -> str:
+    """Of a server elsewhere only the policy can be chosen from here, and only if somebody does."""
+    if other := sorted(word for word in wanted.arguments if word.startswith("--") and word != "--policy"):
+        raise click.UsageError(f"tell the server itself, by 'winready capi serve': {', '.join(other)}")
+    context = click.get_current_context()
+    chosen = context.get_parameter_source("policy") is click.core.ParameterSource.COMMANDLINE
+    return str(context.params["policy"]) if chosen else ""
 
 
 def _address(text: str, option: str) -> str:

@@ -72,7 +72,6 @@ class Extension:
     """Whose keys are the environment by which object stores know us."""
     size: str = SIZE
     storage_class: str | None = None
-    policy: str | None = None
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
     pull_secrets: tuple[str, ...] = ()
@@ -103,18 +102,18 @@ def objects(wanted: Extension) -> list[Object]:
 def extension_config(wanted: Extension) -> Object:
     """What has the controllers ask us; Cluster API itself fills in the authority."""
     service = {"namespace": wanted.namespace, "name": wanted.name, "port": 443}
-    made = _config(wanted.name, {"service": service}, wanted.places, wanted.policy)
+    made = _config(wanted.name, {"service": service}, wanted.places)
     made["metadata"]["annotations"] = {INJECT: f"{wanted.namespace}/{wanted.tls}"}
     return made
 
 
-def config_by_url(name: str, url: str, ca: bytes, places: list[str], policy: str | None = None) -> Object:
-    """The same for a server outside of the cluster."""
+def config_by_url(name: str, url: str, ca: bytes, places: list[str], policy: str = "") -> Object:
+    """The same for a server outside of the cluster, which may have another policy for those who ask by this."""
     client = {"url": url, "caBundle": base64.b64encode(ca).decode()}
     return _config(name, client, places, policy)
 
 
-def _config(name: str, client: Object, places: list[str], policy: str | None) -> Object:
+def _config(name: str, client: Object, places: list[str], policy: str = "") -> Object:
     spec: Object = {"clientConfig": client, "namespaceSelector": {}}
     if places:
         named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": places}
