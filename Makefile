@@ -17,7 +17,7 @@ WINDOWS := $(APART) --numprocesses 2 --dist loadfile --timeout 600 tests/windows
 .PHONY: help demo image lock-image install-confinement test test-host test-browser test-real test-control-plane
 .PHONY: test-older test-upstream test-upstream-older test-sonobuoy test-store test-gmsa test-gmsa-older
 .PHONY: test-windows test-windows-programs build-windows-ground build-windows-programs
-.PHONY: build-charts test-charts test-in-cluster build-control-plane build-older build-e2e build-sonobuoy build-store
+.PHONY: build-capi test-capi build-charts test-charts test-in-cluster build-control-plane build-older build-e2e build-sonobuoy build-store
 .PHONY: fidelity prove chaos test-chaos fuzz bench reliability release release-check lint format lock clean
 .DEFAULT_GOAL := help
 
@@ -26,6 +26,7 @@ help:
 	@echo "make test       lint and every fast test"
 	@echo "make test-real  tests against the real Kubernetes programs (needs Go the first time)"
 	@echo "make test-sonobuoy  the plugin, run by the real Sonobuoy (needs bubblewrap, and Go the first time)"
+	@echo "make test-capi  our extension, asked by Cluster API's real managers (needs Go the first time)"
 	@echo "make test-store  report folders in a real S3 server (needs Go the first time)"
 	@echo "make test-windows  the scripts for Windows machines, run by the real PowerShell under wine (needs root and Go)"
 	@echo "make test-windows-programs  the same with the real kubeadm.exe, and a foreign judge for the checks"
@@ -93,7 +94,7 @@ test-host: $(VENV)/.dev install-confinement
 	@$(APART) --timeout 900 tests/host
 
 # Building takes most of an hour once; each part can be built and tested by itself.
-test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy test-store test-charts test-in-cluster
+test-real: test-browser test-control-plane test-older test-upstream test-upstream-older test-sonobuoy test-store test-charts test-in-cluster test-capi
 	@if $(PROGRAMS) $(KUBERNETES) gmsa-webhook >/dev/null; then $(MAKE) test-gmsa test-gmsa-older; \
 	  else echo "not run: test-gmsa, test-gmsa-older"; fi
 
@@ -109,6 +110,10 @@ build-older:
 build-sonobuoy:
 	@$(PROGRAMS) $(KUBERNETES) sonobuoy >/dev/null
 
+CLUSTER_API := capi-core capi-bootstrap capi-control-plane capi-in-memory capi-config
+build-capi:
+	@$(PROGRAMS) $(KUBERNETES) $(CLUSTER_API) >/dev/null
+
 build-store:
 	@$(PROGRAMS) $(KUBERNETES) versitygw >/dev/null
 
@@ -116,11 +121,15 @@ build-e2e:
 	@$(PROGRAMS) $(KUBERNETES) e2e.test >/dev/null
 
 test-control-plane: $(VENV)/.dev build-control-plane install-confinement
-	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not sonobuoy and not charts and not in_cluster and not store"
+	@$(REAL) --numprocesses 2 --dist loadfile -m "not older and not e2e and not gmsa and not sonobuoy and not charts and not in_cluster and not capi and not store"
 
 # A Job and a CronJob of winready in a sandbox that runs them (needs bubblewrap).
 test-in-cluster: $(VENV)/.dev install-confinement
 	@$(REAL) -m in_cluster
+
+# Cluster API's own managers ask our extension; the workload clusters that are judged are sandboxes.
+test-capi: $(VENV)/.dev build-control-plane build-capi
+	@$(REAL) -m capi
 
 # The Helm chart and the kustomize base, rendered by the real programs.
 test-charts: $(VENV)/.dev build-charts

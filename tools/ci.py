@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 LIMIT = 74 * MINUTE
 """The whole run ends before that: who calls it gives it 90, and is to read the closing lines."""
-AIM_COLD, AIM_WARM = 138 * MINUTE, 36 * MINUTE
+AIM_COLD, AIM_WARM = 150 * MINUTE, 37 * MINUTE
 """What the sums of the table stay below: with everything built it all runs, without it the last stages may not fit."""
 GRACE = 10
 """Seconds between asking a process to end and ending it."""
@@ -45,6 +45,7 @@ LOWEST = 19
 BESIDE = " (beside those that follow)"
 NEWEST, OLDER = "1.36.3", "1.32.2"
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+CLUSTER_API = (*(f"capi-{name}" for name in ("core", "bootstrap", "control-plane", "in-memory")), "capi-config")
 FOR_WINDOWS = (
     "kubeadm",
     *(f"{name}.exe" for name in ("kubeadm", "kubelet", "kube-proxy", "kube-log-runner", "agnhost", "host-local")),
@@ -150,6 +151,23 @@ STAGES = (
         warm=10,
         cold=300,
         needs=(f"build control plane {NEWEST}", "build sonobuoy", Path("/usr/bin/bwrap")),
+        waits=True,
+    ),
+    Stage(
+        "build cluster api",
+        ("make", "build-capi"),
+        budget=25 * MINUTE,
+        warm=1,
+        cold=420,
+        builds=programs(NEWEST, *CLUSTER_API),
+    ),
+    Stage(
+        "cluster api",
+        ("make", "test-capi"),
+        budget=15 * MINUTE,
+        warm=10,
+        cold=240,
+        needs=(f"build control plane {NEWEST}", "build cluster api"),
         waits=True,
     ),
     Stage(

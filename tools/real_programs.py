@@ -58,6 +58,7 @@ class Module(NamedTuple):
     version: str
     package: str = ""  # below the module; empty if its root is the program
     variable: str = ""  # carries the version
+    beside: str = ""  # a module that must have the same version
 
 
 OTHER_MODULES = {
@@ -74,6 +75,26 @@ OTHER_MODULES = {
     "versitygw": Module("github.com/versity/versitygw", "v1.8.0", "/cmd/versitygw"),
     "host-local.exe": Module("github.com/containernetworking/plugins", "v1.8.0", "/plugins/ipam/host-local"),
 }
+CLUSTER_API = ("sigs.k8s.io/cluster-api", "v1.13.4")
+OTHER_MODULES |= {
+    "capi-core": Module(*CLUSTER_API),
+    "capi-bootstrap": Module(*CLUSTER_API, "/bootstrap/kubeadm"),
+    "capi-control-plane": Module(*CLUSTER_API, "/controlplane/kubeadm"),
+    # Of what stands in for machines only the part that keeps them in memory is used.
+    "capi-in-memory": Module(f"{CLUSTER_API[0]}/test", CLUSTER_API[1], "/infrastructure/docker", beside=CLUSTER_API[0]),
+}
+MODULE_FOLDERS = {  # folder: version, and for each folder in it the module and the path in the module
+    "capi-config": (
+        CLUSTER_API[1],
+        {
+            "capi-core": (CLUSTER_API[0], "config"),
+            "capi-bootstrap": (CLUSTER_API[0], "bootstrap/kubeadm/config"),
+            "capi-control-plane": (CLUSTER_API[0], "controlplane/kubeadm/config"),
+            "capi-in-memory": (f"{CLUSTER_API[0]}/test", "infrastructure/docker/config"),
+            "templates": (f"{CLUSTER_API[0]}/test", "infrastructure/docker/templates"),
+        },
+    ),
+}
 MODULE_FILES = {  # file: module, pinned version, path in the module
     "gmsa-crd.yaml": ("github.com/kubernetes-sigs/windows-gmsa", "v0.13.0", "charts/gmsa/crds/crds.yaml"),
 }
@@ -81,7 +102,7 @@ GIVEN = {  # program: why it is not built here
     "gmsa-webhook": "the module of the gMSA admission webhook has no released version, and the module proxy refused "
     "its commits; v0.13.0 is the one that the tests know",
 }
-PROGRAMS = [*KUBERNETES_PACKAGES, *WORKER_PACKAGES, *OTHER_MODULES, *MODULE_FILES, *GIVEN]
+PROGRAMS = [*KUBERNETES_PACKAGES, *WORKER_PACKAGES, *OTHER_MODULES, *MODULE_FILES, *MODULE_FOLDERS, *GIVEN]
 
 
 class BuildError(Exception):
@@ -226,7 +247,9 @@ def build_other(program: str, module: Module, scratch: Path, target: Path) -> No
     package = module.name + module.package
     # From Go 1.17 on only what is really needed of others' requirements is looked for.
     head = "module winready.invalid/real\n\ngo 1.21\n"
-    (scratch / "go.mod").write_text(f"{head}\nrequire {module.name} {module.version}\n")
+    needed = [name for name in (module.name, module.beside) if name]
+    requires = "".join(f"require {name} {module.version}\n" for name in needed)
+    (scratch / "go.mod").write_text(f"{head}\n{requires}")
     (scratch / "tools.go").write_text(f'//go:build tools\n\npackage tools\n\nimport _ "{package}"\n')
     go("mod", "tidy", cwd=scratch)
     ldflags = f"-s -w -X {module.variable}={module.version}" if module.variable else "-s -w"
@@ -241,6 +264,21 @@ def module_file(name: str, target: Path) -> None:
         (home / "go.mod").write_text("module winready.invalid/real\n")
         found = json.loads(go("mod", "download", "-json", f"{module}@{version}", cwd=home))
     shutil.copyfile(Path(found["Dir"]) / path, target)
+
+
+def module_folder(name: str, target: Path) -> None:
+    """Copy folders out of modules, as files that belong to whoever asks."""
+    version, parts = MODULE_FOLDERS[name]
+    home = cache_root() / name / version
+    shutil.rmtree(target, ignore_errors=True)
+    with one_builder(home):
+        (home / "go.mod").write_text("module winready.invalid/real\n")
+        for part, (module, path) in parts.items():
+            found = json.loads(go("mod", "download", "-json", f"{module}@{version}", cwd=home))
+            for file in sorted((Path(found["Dir"]) / path).rglob("*.yaml")):
+                copy = target / part / file.relative_to(Path(found["Dir"]) / path)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(file.read_bytes())
 
 
 def announce(program: str, version: str) -> None:
@@ -280,11 +318,14 @@ def ensure(version: str, programs: list[str]) -> Path:
             if target.exists():
                 continue
             unfinished = home / f"{program}.part"
-            unfinished.unlink(missing_ok=True)
+            if not unfinished.is_dir():
+                unfinished.unlink(missing_ok=True)
             if program in OTHER_MODULES:
                 other(program, unfinished)
             elif program in MODULE_FILES:
                 module_file(program, unfinished)
+            elif program in MODULE_FOLDERS:
+                module_folder(program, unfinished)
             else:
                 announce(program, f"Kubernetes {version}")
                 build_kubernetes(program, version, home, unfinished)

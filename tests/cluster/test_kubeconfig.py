@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from winready.cluster.errors import ConfigError
-from winready.cluster.kubeconfig import find_target
+from winready.cluster.kubeconfig import find_target, foreign_target
 
 
 def config(server: Any = "https://one:6443", context: Any = "one", **user: Any) -> dict[str, Any]:
@@ -109,3 +109,29 @@ def test_no_kubeconfig_at_all_points_to_the_sandbox(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         find_target(environ={"HOME": str(tmp_path)})
     assert "winready run --sandbox" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("users", "exec", {"command": "/bin/touch", "apiVersion": "client.authentication.k8s.io/v1"}),
+        ("users", "auth-provider", {"name": "x"}),
+        ("users", "tokenFile", "/var/run/secrets/kubernetes.io/serviceaccount/token"),
+        ("users", "client-certificate", "/etc/hostname"),
+        ("users", "client-key", "/etc/hostname"),
+        ("clusters", "certificate-authority", "/etc/hostname"),
+    ],
+)
+def test_a_kubeconfig_of_somebody_else_leads_to_no_file_and_no_program(section: str, key: str, value: object) -> None:
+    content: dict[str, Any] = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://10.0.0.1:6443"}}],
+        "users": [{"name": "u", "user": {"token": "t0p-secret"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    target = foreign_target(yaml.safe_dump(content).encode(), "Secret a/b")
+    assert (target.server, target.token) == ("https://10.0.0.1:6443", "t0p-secret")
+    content[section][0][section.removesuffix("s")][key] = value
+    with pytest.raises(ConfigError, match=f"Secret a/b: .* has '{key}', which leads out of the kubeconfig") as error:
+        foreign_target(yaml.safe_dump(content).encode(), "Secret a/b")
+    assert "t0p-secret" not in f"{error.value.message} {error.value.remedy}"

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winready.cluster import steering, steering_server
-from winready.cluster.steering_server import kept_identity, make_identity, serving
+from winready.cluster.serving import kept_identity, make_identity, serving
+from winready.cluster.steering_server import application
 from winready.cluster.steering_webhook import Address, BadReview, answer, configuration, steered
 from winready_sandbox.api.patches.jsonpatch import json_patch
 from winready_sandbox.api.policing.cel import evaluate
@@ -127,7 +128,7 @@ async def test_it_serves_with_a_certificate_of_its_own_and_outlives_hostile_bodi
 ) -> None:
     identity = make_identity("127.0.0.1")
     trust = ssl.create_default_context(cadata=identity.ca.decode())
-    async with serving(identity, "127.0.0.1", 0) as port, aiohttp.ClientSession() as session:
+    async with serving(application(), identity.context(), "127.0.0.1", 0) as port, aiohttp.ClientSession() as session:
         url = f"https://127.0.0.1:{port}"
 
         async def post(body: Any, path: str = "/steer") -> tuple[int, str]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from winready.cli.deploy_capi import extension
+from winready.cli.deploying import act_options, checked, deliver, run_arguments, tolerations
 from winready.cli.options import (
     apply,
-    cluster_options,
     condition_options,
     parallel_option,
     parse_duration,
     parse_node_selector,
-    parse_nodes,
-    print_document,
     say,
     scale_option,
     selection_options,
@@ -24,11 +22,9 @@ from winready.cli.options import (
 from winready.cli.run_options import chosen_directory, to_be_granted
 from winready.cli.sonobuoy import plugin
 from winready.deploy.defaults import KEEP, NAME, SIZE, TIMEOUT
-from winready.engine import defaults
 
 if TYPE_CHECKING:
     from winready.cluster.applying import Difference
-    from winready.cluster.client import Client
     from winready.deploy.manifests import Deployment
 
 T = TypeVar("T")
@@ -60,14 +56,6 @@ place_options = apply(
     click.option("--timeout", default=TIMEOUT, show_default=True, metavar="T",
                  help="Give up what is not finished after this time."),
 )  # fmt: skip
-act_options = apply(
-    cluster_options,
-    click.option("--apply", "applied", is_flag=True, help="Put the objects on the cluster instead of printing them."),
-    click.option("--dry-run", is_flag=True, help="With --apply: show what would change, and change nothing."),
-    click.option("--force", is_flag=True, help="With --apply: take over fields that somebody else has changed."),
-    click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
-                 help="Form of what is printed."),
-)  # fmt: skip
 
 
 @click.group()
@@ -82,6 +70,7 @@ def deploy() -> None:
 
 
 deploy.add_command(plugin, "sonobuoy")
+deploy.add_command(extension, "capi")
 
 
 @deploy.command()
@@ -123,21 +112,19 @@ def cronjob(**given: Any) -> None:
 
 
 def _deliver(given: dict[str, Any]) -> None:
-    from winready.cluster.applying import manifest
-    from winready.deploy.manifests import objects
+    from winready.deploy.applying import Wanted
+    from winready.deploy.manifests import KINDS, objects
 
-    if not given["applied"]:
-        for flag, name in (("--dry-run", "dry_run"), ("--force", "force"), ("--kubeconfig", "kubeconfig"),
-                           ("--context", "context")):  # fmt: skip
-            if given[name]:
-                raise click.UsageError(f"{flag} goes with --apply")
-    wanted = _deployment(given)
-    if given["applied"]:
-        _put(given, wanted)
-    elif given["output"] == "json":
-        print_document({"apiVersion": "v1", "kind": "List", "items": objects(wanted)}, "json")
-    else:
-        click.echo(manifest(objects(wanted)), nl=False)
+    chosen: list[Deployment] = []
+
+    def make() -> Wanted:
+        wanted = _deployment(given)
+        chosen.append(wanted)
+        return Wanted(objects(wanted), wanted.namespace, wanted.labels, KINDS)
+
+    found = deliver(given, make)
+    _what_next(chosen[0], found)
+    sys.exit(0)
 
 
 def _deployment(given: dict[str, Any]) -> Deployment:
@@ -148,7 +135,7 @@ def _deployment(given: dict[str, Any]) -> Deployment:
     directory = chosen_directory(given["active_directory"])
     requirements, settings = to_be_granted(given, directory)
     timeout = parse_duration(given["timeout"], "--timeout")
-    namespace = _checked("--namespace", inputs.check_label, given["namespace"], "namespace")
+    namespace = checked("--namespace", inputs.check_label, given["namespace"], "namespace")
     if namespace in inputs.NOT_OURS and not given["existing_namespace"]:
         raise click.BadParameter(
             f"{namespace} is not winready's to make, label and delete; choose another one, or add --existing-namespace",
@@ -158,24 +145,24 @@ def _deployment(given: dict[str, Any]) -> Deployment:
         raise click.UsageError("--no-volume and --storage-class exclude each other")
     schedule = given.get("schedule")
     return Deployment(
-        image=_checked("--image", inputs.check_image, given["image"]),
-        arguments=tuple(_run_arguments(given)),
+        image=checked("--image", inputs.check_image, given["image"]),
+        arguments=tuple(run_arguments(given)),
         timeout=timeout or 0.0,
         namespace=namespace,
-        name=_checked("--name", inputs.check_label, given["name"], "Job"),
+        name=checked("--name", inputs.check_label, given["name"], "Job"),
         own_namespace=not given["existing_namespace"],
-        schedule=_checked("--schedule", inputs.check_schedule, schedule) if schedule is not None else None,
-        time_zone=_checked("--time-zone", inputs.check_zone, given["time_zone"]) if given.get("time_zone") else None,
+        schedule=checked("--schedule", inputs.check_schedule, schedule) if schedule is not None else None,
+        time_zone=checked("--time-zone", inputs.check_zone, given["time_zone"]) if given.get("time_zone") else None,
         keep=given.get("keep", KEEP),
         volume=not given["no_volume"],
-        size=_checked("--storage-size", inputs.check_size, given["storage_size"]),
-        storage_class=_checked("--storage-class", inputs.check_subdomain, given["storage_class"], "storage class")
+        size=checked("--storage-size", inputs.check_size, given["storage_size"]),
+        storage_class=checked("--storage-class", inputs.check_subdomain, given["storage_class"], "storage class")
         if given["storage_class"] is not None
         else None,
         node_selector=parse_node_selector(given["runner_node_selector"]),
-        tolerations=_tolerations(given["runner_tolerate"], "--runner-tolerate"),
+        tolerations=tolerations(given["runner_tolerate"], "--runner-tolerate"),
         pull_secrets=tuple(
-            _checked("--image-pull-secret", inputs.check_subdomain, name, "Secret") for name in given["pull_secrets"]
+            checked("--image-pull-secret", inputs.check_subdomain, name, "Secret") for name in given["pull_secrets"]
         ),
         metrics_port=given["metrics_port"],
         requirements=tuple(requirements),
@@ -184,7 +171,7 @@ def _deployment(given: dict[str, Any]) -> Deployment:
         directory_text=given["active_directory"].read_text(encoding="utf-8-sig") if directory else "",
         conformance=_conformance(given["linux_conformance"]),
         report_dir=_store(given),
-        store_secret=_checked("--store-secret", inputs.check_subdomain, given["store_secret"], "Secret")
+        store_secret=checked("--store-secret", inputs.check_subdomain, given["store_secret"], "Secret")
         if given["store_secret"]
         else "",
     )
@@ -208,19 +195,6 @@ def _store(given: dict[str, Any]) -> str:
     return place.address
 
 
-def _checked(option: str, check: Callable[..., T], *values: Any) -> T:
-    try:
-        return check(*values)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint=option) from None
-
-
-def _tolerations(texts: tuple[str, ...], option: str) -> tuple[dict[str, Any], ...]:
-    from winready.cluster.settings import parse_toleration
-
-    return tuple(_checked(option, parse_toleration, text) for text in texts)
-
-
 def _conformance(file: str | None) -> str:
     if file is None:
         return ""
@@ -235,59 +209,6 @@ def _conformance(file: str | None) -> str:
     except ConformanceError as error:
         raise click.BadParameter(f"{file} {error}", param_hint="--linux-conformance") from None
     return text
-
-
-def _run_arguments(given: dict[str, Any]) -> list[str]:
-    """The run's own command line for these choices, once they are known to make sense."""
-    parse_nodes(given["nodes"])
-    parse_node_selector(given["node_selectors"])
-    _tolerations(given["tolerations"], "--tolerate")
-    words = ["--timeout", given["timeout"]]
-    if given["profile"] != defaults.PROFILE:
-        words += ["--profile", given["profile"]]
-    for option, values in (
-        ("--category", given["categories"]),
-        ("--requirement", given["requirements"]),
-        ("--skip", given["skip"]),
-        ("--node-selector", given["node_selectors"]),
-        ("--tolerate", given["tolerations"]),
-    ):
-        words += [word for value in values for word in (option, value)]
-    for option, value in (
-        ("--nodes", given["nodes"]),
-        ("--namespace-prefix", given["namespace_prefix"]),
-        ("--image-registry", given["image_registry"]),
-        ("--windows-builds", given["windows_builds"]),
-        ("--time-scale", None if given["time_scale"] is None else f"{given['time_scale']:g}"),
-        ("--parallel", str(given["parallel"]) if given["parallel"] != defaults.PARALLEL else None),
-    ):
-        words += [option, value] if value else []
-    flags = ("allow_disruptive", "air_gapped", "allow_downtime", "allow_small_cluster")
-    return words + [f"--{flag.replace('_', '-')}" for flag in flags if given[flag]]
-
-
-def _put(given: dict[str, Any], wanted: Deployment) -> None:
-    from winready.cli.node_commands import connected
-    from winready.deploy.applying import differences, put
-
-    async def act(client: Client) -> list[Difference]:
-        if given["dry_run"]:
-            return await differences(client, wanted, force=given["force"])
-        return await put(client, wanted, force=given["force"])
-
-    rights = "this takes an administrator: nobody may grant rights that he does not have"
-    found = connected(given["kubeconfig"], given["context"], act, rights)
-    if given["output"] == "json":
-        changes = [{"object": item.title, "change": item.change, "lines": list(item.lines)} for item in found]
-        print_document({"changes": changes}, "json")
-        return
-    for item in found:
-        say(f"{item.change}: {item.title}")
-        for text in item.lines if given["dry_run"] or item.change == "kept" else ():
-            say(f"  {text}")
-    if not given["dry_run"]:
-        _what_next(wanted, found)
-    sys.exit(0)
 
 
 def _what_next(wanted: Deployment, found: list[Difference]) -> None:

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "steer": ("winready.cli.steer:steer", "Send pods without an OS selector to Windows nodes, in chosen namespaces."),
     "cleanup": ("winready.cli.cleanup:cleanup", "Remove whatever runs left behind on a cluster."),
     "deploy": ("winready.cli.deploy:deploy", "Runs in the cluster itself: a Job, or a CronJob on a schedule."),
+    "capi": ("winready.cli.capi:capi", "Cluster API waits for a Pass: a runtime extension for its hooks."),
     "rbac": ("winready.cli.rbac:rbac", "The least rights that a run needs, as YAML."),
     "lint": ("winready.cli.lint:lint", "Check manifests against what Windows nodes support."),
     "matrix": (

@@ -87,25 +87,28 @@ prefix_option = click.option(
     callback=_namespace_prefix,
     help="Use the namespaces P-* that an administrator prepared with 'winready rbac', and make none.",
 )
-node_options = apply(
+judged_options = apply(
     click.option("--nodes", metavar="N|all",
                  help=f"How many Windows nodes to judge, spread over the cluster.  [default: {defaults.NODES}]"),
     click.option("--node-selector", "node_selectors", multiple=True, metavar="K=V",
                  help="Judge only Windows nodes with this label."),
+)  # fmt: skip
+node_options = apply(
+    judged_options,
     click.option("--active-directory", type=click.Path(path_type=Path), metavar="FILE",
                  help="The domain that pods can log on to by gMSA, as YAML; no secret is in it."),
     prefix_option,
 )  # fmt: skip
 
-selection_options = apply(
+requirement_options = apply(
     click.option("--profile", type=click.Choice(["core", "full"]), default=defaults.PROFILE, show_default=True,
                  help="core: the 24 requirements that decide; full: all 46."),
     click.option("--category", "categories", multiple=True, metavar="C", help="Only this category, any letter case."),
     click.option("--requirement", "requirements", multiple=True, metavar="ID", help="Only this requirement."),
     click.option("--skip", multiple=True, metavar="ID", help="Leave this requirement out."),
     click.option("--allow-disruptive", is_flag=True, help="Also verify what disturbs nodes (reboots), last."),
-    node_options,
 )  # fmt: skip
+selection_options = apply(requirement_options, node_options)
 
 place_options = apply(
     click.option("--tolerate", "tolerations", multiple=True, metavar="K[=V][:EFFECT]", help="Tolerate this taint."),
@@ -113,7 +116,7 @@ place_options = apply(
     click.option("--air-gapped", is_flag=True, help="The cluster has no way to the internet, on purpose."),
 )
 
-condition_options = apply(
+waiver_options = apply(
     place_options,
     click.option("--allow-downtime", is_flag=True,
                  help="Reboots may take away the last replica of others' workloads."),
@@ -122,6 +125,9 @@ condition_options = apply(
     click.option("--windows-builds", type=click.Choice(["draft", "published", "current"]),
                  help="Which text says what Windows is allowed: 1809-2022, 2019 and 2022, or 2022 and 2025  "
                  f"[default: {defaults.WINDOWS_BUILDS}]."),
+)  # fmt: skip
+condition_options = apply(
+    waiver_options,
     click.option("--linux-conformance", metavar="FILE",
                  help="Result of Linux conformance: JUnit XML or Sonobuoy archive."),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from winready.cli.options import apply, cluster_options, fail, print_document, s
 
 if TYPE_CHECKING:
     from winready.cluster.client import Client
-    from winready.cluster.steering_server import Identity
+    from winready.cluster.serving import Identity
     from winready.cluster.steering_webhook import Address
 
 NAME = "winready-steer"
@@ -166,7 +166,7 @@ def serve_command(
     winready steer serve https://10.0.0.5:9443 --identity keys     for 'winready steer apply --webhook'
     winready steer serve winready/steer --port 9443 --apply      in a pod behind the service 'steer'
     """
-    from winready.cluster.steering_server import kept_identity, make_identity
+    from winready.cluster.serving import kept_identity, make_identity
 
     if register == (identity_dir is not None):
         raise click.UsageError("say how it gets into force: --apply, or --identity DIR and 'winready steer apply'")
@@ -207,7 +207,8 @@ def _serve(
     from winready.cluster.client import Client
     from winready.cluster.errors import ClusterError, ConfigError
     from winready.cluster.kubeconfig import find_target
-    from winready.cluster.steering_server import serving
+    from winready.cluster.serving import serving
+    from winready.cluster.steering_server import application
 
     async def served() -> list[str]:
         told = asyncio.Event()
@@ -215,7 +216,7 @@ def _serve(
             asyncio.get_running_loop().add_signal_handler(number, told.set)
         async with contextlib.AsyncExitStack() as stack:
             client = await stack.enter_async_context(Client.connect(find_target(kubeconfig, context))) if act else None
-            port = await stack.enter_async_context(serving(identity, *where))
+            port = await stack.enter_async_context(serving(application(), identity.context(), *where))
             say(f"{words} (listening on {where[0]} port {port})")
             sys.stdout.flush()
             if act is not None and client is not None:

@@ -76,6 +76,29 @@ def find_target(
     return _target(merged, context, ", ".join(str(path) for path in files))
 
 
+OUTSIDE = {
+    "users": ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key"),
+    "clusters": ("certificate-authority",),
+}
+"""What of a kubeconfig leads to files and programs of the machine that reads it."""
+
+
+def foreign_target(data: bytes, title: str) -> Target:
+    """The target of a kubeconfig that somebody else made: it may have us neither start a program nor read a file."""
+    content = kubeconfig_file.parse(data, title)
+    for section, keys in OUTSIDE.items():
+        for entry in content.get(section) or []:
+            for key in keys:
+                if (entry.get(section.removesuffix("s")) or {}).get(key):
+                    raise ConfigError(
+                        f"{title}: {section[:-1]} {str(entry['name'])[:80]!r} has {key!r}, which leads out of the "
+                        "kubeconfig",
+                        "put credentials and certificates into it: token, client-certificate-data, client-key-data, "
+                        "certificate-authority-data",
+                    )
+    return _target(_merge([(Path(title), content)]), None, title)
+
+
 def _files(kubeconfig: str | None, environ: Mapping[str, str]) -> list[Path]:
     if kubeconfig:
         path = Path(kubeconfig).expanduser()

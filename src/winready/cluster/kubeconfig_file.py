@@ -98,6 +98,11 @@ def read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         detail = error.strerror if isinstance(error, OSError) else "no file has such a name"
         raise ConfigError(f"kubeconfig {path} cannot be read: {detail}", "check the file and its permissions") from None
+    return parse(data, str(path))
+
+
+def parse(data: bytes, path: str) -> dict[str, Any]:
+    """The same of the contents; ``path`` says where they are from."""
     if len(data) > LARGEST:
         raise ConfigError(f"{path} is larger than {LARGEST >> 20} MB; no kubeconfig is", "check the path")
     try:

@@ -35,32 +35,32 @@ def render(record: Record, *, finished: bool, now: float) -> str:
 
 def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
     version = record.cluster.version if record.cluster else ""
-    yield from _metric(
+    yield from metric(
         "winready_run_info", "The run and what it is about; always 1.",
         [({"run": record.run_id, "tool": record.tool, "specification": record.spec.get("version", ""),
            "kubernetes": version, "simulated": str(record.simulated).lower()}, 1)],
     )  # fmt: skip
     if (began := _seconds(record.started)) is not None:
-        yield from _metric("winready_run_start_time_seconds", "When the run began.", [({}, began)])
+        yield from metric("winready_run_start_time_seconds", "When the run began.", [({}, began)])
         if finished:
             end = began + record.duration_s
-            yield from _metric("winready_run_end_time_seconds", "When the run had its verdict.", [({}, end)])
-    yield from _metric("winready_run_duration_seconds", "How long the run took so far.", [({}, record.duration_s)])
-    yield from _metric("winready_update_time_seconds", "When these numbers were written.", [({}, now)])
-    yield from _metric(
+            yield from metric("winready_run_end_time_seconds", "When the run had its verdict.", [({}, end)])
+    yield from metric("winready_run_duration_seconds", "How long the run took so far.", [({}, record.duration_s)])
+    yield from metric("winready_update_time_seconds", "When these numbers were written.", [({}, now)])
+    yield from metric(
         "winready_requirements_selected", "Requirements that the run is about.", [({}, len(record.selected))]
     )
     if finished:
         if record.verdict:
             passed = int(record.verdict == "Pass")
-            yield from _metric("winready_verdict", "1 Pass, 0 Fail.", [({"scope": record.scope}, passed)])
-        yield from _metric("winready_exit_code", "The exit code of the run.", [({}, record.exit_code)])
+            yield from metric("winready_verdict", "1 Pass, 0 Fail.", [({"scope": record.scope}, passed)])
+        yield from metric("winready_exit_code", "The exit code of the run.", [({}, record.exit_code)])
         left = len(record.leftovers)
-        yield from _metric("winready_leftovers", "Objects that the run could not remove.", [({}, left)])
+        yield from metric("winready_leftovers", "Objects that the run could not remove.", [({}, left)])
     names = [
         ({"requirement": item.id, "category": item.category, "level": item.level}, item) for item in record.requirements
     ]
-    yield from _metric(
+    yield from metric(
         "winready_requirement_outcome",
         "1 for the outcome that a requirement has, 0 for those it has not.",
         [
@@ -69,12 +69,12 @@ def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
             for outcome in get_args(Outcome)
         ],
     )
-    yield from _metric(
+    yield from metric(
         "winready_requirement_duration_seconds",
         "How long the verification of a requirement took.",
         [({"requirement": labels["requirement"]}, item.duration_s) for labels, item in names],
     )
-    yield from _metric(
+    yield from metric(
         "winready_rule_outcome",
         "1 for the outcome that a rule has, 0 for those it has not.",
         [
@@ -85,11 +85,12 @@ def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
     )
 
 
-def _metric(name: str, text: str, samples: list[tuple[Labels, float]]) -> Iterator[str]:
+def metric(name: str, text: str, samples: list[tuple[Labels, float]], kind: str = "gauge") -> Iterator[str]:
+    """One metric with its samples; without any, nothing."""
     if not samples:
         return
     yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} gauge"
+    yield f"# TYPE {name} {kind}"
     for labels, value in samples:
         shown = ",".join(f'{key}="{_escaped(word)}"' for key, word in labels.items())
         number = str(value) if isinstance(value, int) else f"{value:.3f}"

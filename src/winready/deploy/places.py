@@ -59,6 +59,14 @@ def read_places(texts: Iterable[str]) -> Places:
     )
 
 
+def read_named(text: str, kind: str) -> Named:
+    """``NAMESPACE/NAME``; raises ``ValueError``."""
+    namespace, slash, name = text.partition("/")
+    if not slash:
+        raise ValueError(f"{text[:120]!r} names no namespace; write NAMESPACE/NAME")
+    return Named(check_label(namespace, "namespace"), check_subdomain(name, kind))
+
+
 def _named(given: dict[str, str], thing: str, kind: str) -> Named | None:
     if thing not in given:
         return None
