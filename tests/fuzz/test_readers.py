@@ -112,10 +112,10 @@ def test_inputs_get_into_the_reader() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "value"), [(8, b"\x01\x00"), (10, b"\x63\x00"), (20, b"\xff\xff\x0f\x00\xff\xff\x0f\x00")]
+    ("at", "value"), [(6, b"\x88\x00"), (8, b"\x01\x00"), (10, b"\x63\x00"), (20, b"\xff\xff\x0f\x00\xff\xff\x0f\x00")]
 )
 def test_a_bundle_whose_files_cannot_be_unpacked_is_damaged(tmp_path: Path, at: int, value: bytes) -> None:
-    """Encrypted, packed in a way that nobody knows, or longer than the archive: found by inputs of their kind."""
+    """Of a later version, encrypted, packed in a way that nobody knows, or longer than the archive."""
     path = tmp_path / "bundle.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(SUMS, "x" * 100)

@@ -64,7 +64,7 @@ def _damaged(path: Path, why: str) -> ParametersError:
 
 
 _NOT_UNPACKED = (EOFError, zlib.error, lzma.LZMAError, struct.error, NotImplementedError, RuntimeError, ValueError)
-"""What reading a file of a ZIP raises when it is cut short, encrypted, or packed in a way that is none."""
+"""What reading a ZIP or a file of it raises when it is cut short, encrypted, or packed in a way that is none."""
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def _reader(path: Path) -> Iterator[Reader]:
         if path.is_dir():
             yield lambda name: _of_file(path, name)
         else:
-            with zipfile.ZipFile(path) as archive:
+            with _opened(path) as archive:
                 yield lambda name: _of_zip(archive, path, name)
     except FileNotFoundError:
         raise ParametersError(f"there is no bundle {path}", "make one with 'winready node bundle --to DIR'") from None
@@ -81,6 +81,13 @@ def _reader(path: Path) -> Iterator[Reader]:
         raise ParametersError(f"{path} is neither a folder nor a ZIP file", "name what --to named") from None
     except OSError as error:
         raise ParametersError(f"the bundle {path} cannot be read: {error.strerror}", "check its permissions") from None
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except _NOT_UNPACKED:
+        raise _damaged(path, "the list of what is in it cannot be read") from None
 
 
 def _of_file(folder: Path, name: str) -> Iterator[bytes]:
