@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 from report import samples
 from winready.cli.main import cli
 from winready.report.changes import flaky
-from winready.report.history import NAME, History, Outcome
+from winready.report.history import History, Outcome
+from winready.report.indexing import NAME
 
 DNS, CUSTOM = "core.network.dns-internal", "core.network.dns-custom"
 
@@ -101,7 +102,7 @@ def test_an_index_that_cannot_be_written_lives_in_memory(runs: Path) -> None:
 
 def test_an_index_that_somebody_holds_is_left_alone(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = listed(runs)
-    monkeypatch.setattr("winready.report.history.PATIENCE", 0.1)
+    monkeypatch.setattr("winready.report.indexing.PATIENCE", 0.1)
     holder = sqlite3.connect(runs / NAME, isolation_level=None)
     holder.execute("pragma locking_mode = exclusive")
     holder.execute("begin exclusive")
