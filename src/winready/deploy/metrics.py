@@ -5,27 +5,22 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from winready.deploy.publishing import Complain, Telling
-from winready.deploy.telling import line
 from winready.engine import events
 from winready.engine.outcomes import Outcome
+from winready.report.exposition import CONTENT_TYPE, metric
 from winready.report.files import write_whole
 from winready.report.record import Record
 
 if TYPE_CHECKING:
     from aiohttp import web
     from aiohttp.typedefs import Handler
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-LABEL = 200
-"""Bytes of a value that somebody else chose."""
-Labels = Mapping[str, str]
 
 
 def render(record: Record, *, finished: bool, now: float) -> str:
@@ -35,32 +30,32 @@ def render(record: Record, *, finished: bool, now: float) -> str:
 
 def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
     version = record.cluster.version if record.cluster else ""
-    yield from _metric(
+    yield from metric(
         "winready_run_info", "The run and what it is about; always 1.",
         [({"run": record.run_id, "tool": record.tool, "specification": record.spec.get("version", ""),
            "kubernetes": version, "simulated": str(record.simulated).lower()}, 1)],
     )  # fmt: skip
     if (began := _seconds(record.started)) is not None:
-        yield from _metric("winready_run_start_time_seconds", "When the run began.", [({}, began)])
+        yield from metric("winready_run_start_time_seconds", "When the run began.", [({}, began)])
         if finished:
             end = began + record.duration_s
-            yield from _metric("winready_run_end_time_seconds", "When the run had its verdict.", [({}, end)])
-    yield from _metric("winready_run_duration_seconds", "How long the run took so far.", [({}, record.duration_s)])
-    yield from _metric("winready_update_time_seconds", "When these numbers were written.", [({}, now)])
-    yield from _metric(
+            yield from metric("winready_run_end_time_seconds", "When the run had its verdict.", [({}, end)])
+    yield from metric("winready_run_duration_seconds", "How long the run took so far.", [({}, record.duration_s)])
+    yield from metric("winready_update_time_seconds", "When these numbers were written.", [({}, now)])
+    yield from metric(
         "winready_requirements_selected", "Requirements that the run is about.", [({}, len(record.selected))]
     )
     if finished:
         if record.verdict:
             passed = int(record.verdict == "Pass")
-            yield from _metric("winready_verdict", "1 Pass, 0 Fail.", [({"scope": record.scope}, passed)])
-        yield from _metric("winready_exit_code", "The exit code of the run.", [({}, record.exit_code)])
+            yield from metric("winready_verdict", "1 Pass, 0 Fail.", [({"scope": record.scope}, passed)])
+        yield from metric("winready_exit_code", "The exit code of the run.", [({}, record.exit_code)])
         left = len(record.leftovers)
-        yield from _metric("winready_leftovers", "Objects that the run could not remove.", [({}, left)])
+        yield from metric("winready_leftovers", "Objects that the run could not remove.", [({}, left)])
     names = [
         ({"requirement": item.id, "category": item.category, "level": item.level}, item) for item in record.requirements
     ]
-    yield from _metric(
+    yield from metric(
         "winready_requirement_outcome",
         "1 for the outcome that a requirement has, 0 for those it has not.",
         [
@@ -69,12 +64,12 @@ def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
             for outcome in get_args(Outcome)
         ],
     )
-    yield from _metric(
+    yield from metric(
         "winready_requirement_duration_seconds",
         "How long the verification of a requirement took.",
         [({"requirement": labels["requirement"]}, item.duration_s) for labels, item in names],
     )
-    yield from _metric(
+    yield from metric(
         "winready_rule_outcome",
         "1 for the outcome that a rule has, 0 for those it has not.",
         [
@@ -83,21 +78,6 @@ def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
             for outcome in get_args(Outcome)
         ],
     )
-
-
-def _metric(name: str, text: str, samples: list[tuple[Labels, float]]) -> Iterator[str]:
-    if not samples:
-        return
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} gauge"
-    for labels, value in samples:
-        shown = ",".join(f'{key}="{_escaped(word)}"' for key, word in labels.items())
-        number = str(value) if isinstance(value, int) else f"{value:.3f}"
-        yield f"{name}{{{shown}}} {number}" if shown else f"{name} {number}"
-
-
-def _escaped(value: str) -> str:
-    return line(value, LABEL).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _seconds(started: str) -> float | None:
@@ -147,7 +127,7 @@ async def serve(bound: socket.socket, host: str, show: Callable[[], str]) -> Asy
     """Answer ``/metrics`` as long as this lasts."""
     from aiohttp import web
 
-    from winready.report.dashboard.guard import is_loopback, make_guard, secure
+    from winready.report.dashboard.guard import Access, is_loopback, make_guard, secure
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=show().encode(), headers={"Content-Type": CONTENT_TYPE})
@@ -159,7 +139,7 @@ async def serve(bound: socket.socket, host: str, show: Callable[[], str]) -> Asy
         return response
 
     # On loopback only under its own names, or a page on the web could make a browser ask.
-    app = web.Application(middlewares=[make_guard(None) if host and is_loopback(host) else headers])
+    app = web.Application(middlewares=[make_guard(Access()) if host and is_loopback(host) else headers])
     app.router.add_get("/metrics", metrics)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()

@@ -62,6 +62,8 @@ def scan(base: Path) -> list[Found]:
     try:
         with os.scandir(base) as entries:
             for entry in entries:
+                if not entry.name.isprintable() and entry.name != entry.name.encode(errors="replace").decode():
+                    continue  # no text, so that nothing could name it
                 linked = entry.is_symlink()
                 seen = []
                 for name in _READ:

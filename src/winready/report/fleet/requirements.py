@@ -138,3 +138,16 @@ def flaky(index: History, wanted: Filter) -> list[Flaky]:
                 )
             )
     return sorted(found, key=lambda item: (-item.turns, item.requirement, item.label))
+
+
+def whole_name(index: History, text: str) -> str | None:
+    """A requirement by its id, its key or the end of its id, if it was ever judged or the standard has it."""
+    judged = {row[0] for row in index.rows("select name from requirements")}
+    keys = {item.key.casefold(): item.id for item in load_standard().requirements}
+    names = [*known(), *judged]
+    if text in names:
+        return text
+    if text.casefold() in keys:
+        return keys[text.casefold()]
+    ends = {name for name in names if name.rpartition(".")[2] == text.casefold()}
+    return ends.pop() if len(ends) == 1 else None
