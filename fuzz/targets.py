@@ -112,7 +112,7 @@ def run(data: bytes, folder: Path) -> None:
     _file(folder / "261101-101500-ab12", data, record.NAME)
     with History(folder) as index:
         index.sync()
-        make_grid(index)
+        make_grid(index, index.runs(200))
     _show(record.read(folder / "261101-101500-ab12"), zlib.crc32(data))
 
 

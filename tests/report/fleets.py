@@ -90,9 +90,7 @@ def _run(
 ) -> record.Record:
     version = VERSIONS[min(place * len(VERSIONS) // max(count, 1), len(VERSIONS) - 1)]
     build = NEWER if member.newer else BUILDS[sum(member.found.uid.encode()) % len(BUILDS)]
-    nodes = [
-        msgspec.structs.replace(node, build=build if node.windows else node.build) for node in member.found.nodes
-    ]
+    nodes = [msgspec.structs.replace(node, build=build if node.windows else node.build) for node in member.found.nodes]
     found = msgspec.structs.replace(member.found, version=version, nodes=nodes)
     bad: dict[str, Outcome] = dict.fromkeys(member.broken, "failed") if place in range(*member.trouble) else {}
     if member.wavering and chance.random() < 0.35:
@@ -114,4 +112,3 @@ def _result(item: str, outcome: Outcome, passed: dict[str, RequirementResult]) -
         return passed[item]
     reason = REASONS.get(item, f"{item.rpartition('.')[2]} did not come about on {{node}}").format(node="windows-2")
     return msgspec.structs.replace(passed[item], outcome=outcome, reason=reason, next_step="look at node windows-2")
-

@@ -20,12 +20,26 @@ SHORTEST = 16
 @click.option("--port", type=click.IntRange(0, 65535), default=8578, show_default=True, help="0 takes a free one.")
 @click.option("--token-file", metavar="FILE", help="Take the token from this file, instead of a new one at each start.")
 @click.option("--path-prefix", default="", metavar="PATH", help="Serve everything below this path, such as /winready.")
-@click.option("--trusted-proxy", "proxies", multiple=True, metavar="ADDRESS",
-              help="A reverse proxy: what it says in X-Forwarded-Prefix and X-Forwarded-Proto counts.")
-@click.option("--trust-user-header", default="", metavar="NAME",
-              help="Let in whom that proxy names in this header; everybody else needs the token.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
-              help="A name, beside those of loopback, under which it may be asked for.")
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A reverse proxy: what it says in X-Forwarded-Prefix and X-Forwarded-Proto counts.",
+)
+@click.option(
+    "--trust-user-header",
+    default="",
+    metavar="NAME",
+    help="Let in whom that proxy names in this header; everybody else needs the token.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name, beside those of loopback, under which it may be asked for.",
+)
 @report_dir_option
 def dashboard(
     host: str, port: int, token_file: str | None, path_prefix: str, proxies: tuple[str, ...], trust_user_header: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from winready.cli.options import fail, print_document, say, table_option
-from winready.cli.runs import report_dir_option
+from winready.cli.runs import report_dir_option, take_in
 from winready.cli.tables import listed, print_table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def history(cluster: str | None, limit: int, output: str, report_dir: str | None
 
     base = folders.report_folder(report_dir)
     with History(base) as index:
-        index.sync()
+        take_in(index)
         clusters = by_cluster(index, cluster, limit)
         damaged = index.damaged()
     open_runs = unfinished(base)

@@ -8,8 +8,7 @@ from typing import Any, Final
 from winready.cluster.client import Client, Object, is_discovery
 from winready.cluster.errors import NotFound
 from winready.cluster.resources import Resource
-from winready.deploy.telling import REASON
-from winready.report.exposition import one_line as line
+from winready.deploy.telling import REASON, line
 from winready.engine.outcomes import RequirementResult
 from winready.report.record import Record
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from winready.engine.outcomes import RequirementResult
-from winready.report.exposition import cut
-from winready.report.exposition import one_line as line
+from winready.report.exposition import cut as cut
+from winready.report.exposition import line as line
 from winready.report.record import Record
 from winready.report.words import MARKS, count, leftovers_line
 

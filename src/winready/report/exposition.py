@@ -1,4 +1,4 @@
-"""The text format of Prometheus: metrics with help and type, and labels in which nothing of strangers means anything."""
+"""The text format of Prometheus: metrics with help and type, and labels in which no text of strangers means more."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def metric(name: str, text: str, samples: Sequence[tuple[Labels, float]]) -> Ite
 
 
 def _escaped(value: str) -> str:
-    return one_line(value, LABEL).replace("\\", "\\\\").replace('"', '\\"')
+    return line(value, LABEL).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def one_line(text: str, limit: int) -> str:
+def line(text: str, limit: int) -> str:
     """Text of strangers as one line of at most that many bytes."""
     return cut(" ".join(printable(text).split()), limit)
 

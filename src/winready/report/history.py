@@ -184,14 +184,14 @@ class History:
 
     def runs(self, limit: int = 1000, where: str = "", values: Sequence[Any] = ()) -> list[Entry]:
         """The newest runs, newest first; ``where`` is a condition on columns of runs."""
-        query = f"select {COLUMNS} from runs{f' where {where}' if where else ''} order by at desc, folder desc limit ?"
+        query = f"select {COLUMNS} from runs where {where or '1'} order by at desc, folder desc limit ?"  # noqa: S608
         return [Entry(*row) for row in self.rows(query, (*values, limit))]
 
     def results(self, runs: Sequence[Entry]) -> dict[str, dict[str, Outcome]]:
         """Outcomes by folder and requirement."""
         query = """select name, outcome, reason, results.duration_s from results
           join requirements on requirements.id = results.requirement"""
-        found = {run.folder: {} for run in runs}
+        found: dict[str, dict[str, Outcome]] = {run.folder: {} for run in runs}
         return found | {
             folder: {name: Outcome(*rest) for name, *rest in rows} for folder, rows in self._of_runs(query, runs)
         }
@@ -228,13 +228,12 @@ class History:
 
     def _of_runs(self, query: str, runs: Sequence[Entry]) -> Iterator[tuple[str, list[Any]]]:
         for run in runs:
-            if rows := self.rows(f"{query} where run = (select id from runs where folder = ?)", (run.folder,)):
+            asked = f"{query} where run = (select id from runs where folder = ?)"  # noqa: S608
+            if rows := self.rows(asked, (run.folder,)):
                 yield run.folder, rows
 
 
-def unfinished(
-    base: Path, limit: int = 20, found: Iterable[folders.Found] | None = None
-) -> list[tuple[str, bool]]:
+def unfinished(base: Path, limit: int = 20, found: Iterable[folders.Found] | None = None) -> list[tuple[str, bool]]:
     """Runs that have a journal and no record, newest first, and whether they are still in progress."""
     seen = folders.scan(base) if found is None else found
     names = sorted((each.name for each in seen if each.journal and not each.stamp), reverse=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from winready.report.dashboard.site import Site, pages
 from winready.report.fleet import answers, clusters, filters, requirements, trends
@@ -37,9 +38,7 @@ class Api:
             web.get(f"{ROOT}/trends", self._answering(self.trends)),
         ]
 
-    def _answering(
-        self, answer: Callable[[History, Mapping[str, str]], answers.Answer | None]
-    ) -> Callable[[web.Request], object]:
+    def _answering(self, answer: Callable[[History, Mapping[str, str]], answers.Answer | None]) -> Handler:
         async def handler(request: web.Request) -> web.Response:
             given = {**request.query, **request.match_info}
             try:
@@ -87,7 +86,9 @@ class Api:
         """One run with its outcomes."""
         for entry in index.runs(1, "folder = ?", [given["name"]]):
             results = [
-                answers.RunResult(requirement=name, outcome=item.outcome, reason=item.reason, duration_s=item.duration_s)
+                answers.RunResult(
+                    requirement=name, outcome=item.outcome, reason=item.reason, duration_s=item.duration_s
+                )
                 for name, item in index.results([entry])[entry.folder].items()
             ]
             return answers.Run(run=summarise(entry), results=results)

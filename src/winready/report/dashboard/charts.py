@@ -1,4 +1,4 @@
-"""Small drawings as numbers: bars that a template turns into SVG, with nothing but attributes, as the policy wants it."""
+"""Small drawings as numbers: bars that a template turns into SVG, with attributes alone, as the policy wants it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of a fleet: where clusters stand, requirements across them, what is flaky, and trends. All without script."""
+"""The pages of a fleet: where clusters stand, requirements across them, flaky ones, and trends. All without script."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ POLICY = (
 PREFIX = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}){1,8}")
 """A path under which a proxy may show the dashboard; it comes into links, so that it is plain or nothing."""
 USER_LENGTH = 200
-BASE, USER = "base", "user"
+BASE, USER = web.RequestKey("base", str), web.RequestKey("user", str)
 """Where a request carries what its links begin with, and whom the proxy named."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

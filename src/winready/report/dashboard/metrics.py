@@ -42,7 +42,9 @@ class Metrics:
             [({"state": state}, states.count(state)) for state in STATES],
         )  # fmt: skip
         left_out = max(0, len(found) - MOST)
-        yield from metric("winready_fleet_clusters_left_out", "Clusters without samples of their own.", [({}, left_out)])
+        yield from metric(
+            "winready_fleet_clusters_left_out", "Clusters without samples of their own.", [({}, left_out)]
+        )
         yield from metric("winready_fleet_runs_damaged", "Runs that cannot be read.", [({}, len(index.damaged()))])
         yield from metric("winready_fleet_runs_pending", "New runs that are not taken in yet.", [({}, total - done)])
         shown = list(clusters.states(index, found[:MOST], self.site.now()))

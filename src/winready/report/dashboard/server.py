@@ -67,8 +67,8 @@ class Dashboard:
         if access.prefix:
             inner = web.Application()
             inner.add_routes(routes)
-            app.add_subapp(access.prefix, inner)
             app.router.add_get(access.prefix, _slash)
+            app.add_subapp(access.prefix, inner)
         else:
             app.add_routes(routes)
         return app

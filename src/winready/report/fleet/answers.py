@@ -21,7 +21,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     schema: str = SCHEMA
 
 
-class Fleet(_Answer, tag="fleet"):
+class Fleet(_Answer, frozen=True, kw_only=True, tag="fleet"):
     """How much there is, and how far the index is."""
 
     runs: int
@@ -34,7 +34,7 @@ class Fleet(_Answer, tag="fleet"):
     """New runs that are yet to be taken in."""
 
 
-class Clusters(_Answer, tag="clusters"):
+class Clusters(_Answer, frozen=True, kw_only=True, tag="clusters"):
     """Where clusters stand."""
 
     clusters: list[ClusterState]
@@ -44,7 +44,7 @@ class Clusters(_Answer, tag="clusters"):
     pages: int
 
 
-class Runs(_Answer, tag="runs"):
+class Runs(_Answer, frozen=True, kw_only=True, tag="runs"):
     """Runs, newest first."""
 
     runs: list[RunSummary]
@@ -61,20 +61,20 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float
 
 
-class Run(_Answer, tag="run"):
+class Run(_Answer, frozen=True, kw_only=True, tag="run"):
     """One run with its outcomes; evidence is in ``run.json``."""
 
     run: RunSummary
     results: list[RunResult]
 
 
-class Requirements(_Answer, tag="requirements"):
+class Requirements(_Answer, frozen=True, kw_only=True, tag="requirements"):
     """Every requirement that was ever judged, by how many clusters have which outcome now."""
 
     requirements: list[RequirementSum]
 
 
-class Requirement(_Answer, tag="requirement"):
+class Requirement(_Answer, frozen=True, kw_only=True, tag="requirement"):
     """One requirement across clusters."""
 
     requirement: str
@@ -84,20 +84,20 @@ class Requirement(_Answer, tag="requirement"):
     """Runs of each of these months, by outcome."""
 
 
-class FlakyOnes(_Answer, tag="flaky"):
+class FlakyOnes(_Answer, frozen=True, kw_only=True, tag="flaky"):
     """What passed and failed in turns on one cluster and version."""
 
     flaky: list[Flaky]
 
 
-class Trends(_Answer, tag="trends"):
+class Trends(_Answer, frozen=True, kw_only=True, tag="trends"):
     """Months, oldest first, and which requirements failed in them."""
 
     months: list[Month]
     requirements: list[RequirementMonths]
 
 
-class Refused(_Answer, tag="error"):
+class Refused(_Answer, frozen=True, kw_only=True, tag="error"):
     """What is wrong with a question."""
 
     error: str

@@ -44,7 +44,7 @@ def newest(index: History, wanted: Filter, sort: str = "state", before: float | 
     where, values = wanted.where()
     if before is not None:
         where, values = f"{where} and at < ?", [*values, before]
-    query = f"with ranked as ({RANKED}) select {COLUMNS}, runs from ranked where rank = 1 and {where}"  # noqa: S608
+    query = f"with ranked as ({RANKED}) select {COLUMNS}, runs from ranked where rank = 1 and {where}"
     name = sort.removeprefix("-")
     if name not in SORTS:
         raise FilterError(f"sort is {sort[:40]!r}; it can be {', '.join(SORTS)}, each with - before it")
@@ -79,14 +79,25 @@ def _complete(index: History, entry: Entry) -> RunSummary | None:
     return next((summarise(run) for run in index.runs(1, WHOLE, [entry.cluster])), None)
 
 
+def newest_by_version(index: History, q: str) -> list[Entry]:
+    """The newest run of each cluster and Kubernetes version, by name and then version."""
+    where, values = Filter(q=q).where()
+    query = f"""with ranked as (select *, row_number() over (
+        partition by cluster, version order by at desc, folder desc) as rank from runs where {where})
+      select {COLUMNS} from ranked where rank = 1"""
+    found = [Entry(*row) for row in index.rows(query, values)]
+    return sorted(found, key=lambda entry: (entry.label.casefold(), entry.cluster, _version(entry.version)))
+
+
 def sizes(index: History) -> tuple[int, int]:
     """How many runs and clusters there are."""
-    return tuple(index.rows("select count(*), count(distinct cluster) from runs")[0])  # type: ignore[return-value]
+    runs, known = index.rows("select count(*), count(distinct cluster) from runs")[0]
+    return runs, known
 
 
 def choices(index: History) -> dict[str, list[tuple[str, str]]]:
     """What there is to choose from in a filter: (value, what people read)."""
-    labels = index.rows(f"with ranked as ({RANKED}) select cluster, label from ranked where rank = 1")  # noqa: S608
+    labels = index.rows(f"with ranked as ({RANKED}) select cluster, label from ranked where rank = 1")
     minors = [row[0] for row in index.rows("select distinct minor from runs where minor <> ''")]
     builds = {build for row in index.rows("select distinct builds from runs") for build in row[0].split(", ") if build}
     return {

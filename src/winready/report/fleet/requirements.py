@@ -40,7 +40,7 @@ def _ranked(where: str) -> str:
     return f"""with every as (
         select *, row_number() over (partition by cluster order by at desc, folder desc) as rank from runs),
       ranked as (select * from every where rank <= {LOOK_BACK}
-        and cluster in (select cluster from every where rank = 1 and {where}))"""  # noqa: S608
+        and cluster in (select cluster from every where rank = 1 and {where}))"""
 
 
 def sums(index: History, wanted: Filter) -> list[RequirementSum]:
@@ -110,7 +110,7 @@ def flaky(index: History, wanted: Filter) -> list[Flaky]:
       ranked as (select * from every where version = newest and rank <= {LOOK_BACK}
         and cluster in (select cluster from every where version = newest and rank = 1 and {where}))"""
     # First those that are of two minds at all: they are few.
-    torn = f"""select ranked.cluster, results.requirement from ranked join results on results.run = ranked.id
+    torn = """select ranked.cluster, results.requirement from ranked join results on results.run = ranked.id
       where outcome in ('passed', 'failed') group by 1, 2 having min(outcome) <> max(outcome)"""
     query = f"""{now}, torn as ({torn})
       select name, ranked.cluster, label, version, outcome, reason, folder, started

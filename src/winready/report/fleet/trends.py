@@ -22,7 +22,7 @@ def months(index: History, wanted: Filter, most: int = MONTHS) -> list[Month]:
         from chosen)
       select month, count(*), sum({STATES["pass"]}), sum({STATES["fail"]}), sum({STATES["none"]}),
         count(distinct cluster), sum(rank = 1 and {STATES["pass"]})
-      from ranked group by month order by month desc limit ?"""  # noqa: S608
+      from ranked group by month order by month desc limit ?"""
     found = {row[0]: row[1:] for row in index.rows(query, (*values, most))}
     return [_month(name, found.get(name, (0,) * 6)) for name in _between(found)[-most:]]
 
@@ -52,7 +52,7 @@ def failures(index: History, wanted: Filter, over: list[str]) -> list[Requiremen
     query = f"""with chosen as (select id, {_MONTH} as month from runs where at >= ? and {where})
       select name, month, count(*) from results join chosen on chosen.id = results.run
         join requirements on requirements.id = results.requirement
-      where outcome = 'failed' group by 1, 2"""  # noqa: S608
+      where outcome = 'failed' group by 1, 2"""
     places = {name: place for place, name in enumerate(over)}
     found: dict[str, list[int]] = {}
     for name, month, number in index.rows(query, (_begin(over[0]), *values)):
@@ -69,7 +69,7 @@ def outcomes(index: History, requirement: str, wanted: Filter, over: list[str]) 
     where, values = wanted.where()
     query = f"""with chosen as (select id, {_MONTH} as month from runs where at >= ? and {where})
       select outcome, month, count(*) from chosen join results on results.run = chosen.id and results.requirement =
-        (select requirements.id from requirements where name = ?) group by 1, 2"""  # noqa: S608
+        (select requirements.id from requirements where name = ?) group by 1, 2"""
     places = {name: place for place, name in enumerate(over)}
     found: dict[str, list[int]] = {}
     for outcome, month, number in index.rows(query, (_begin(over[0]), *values, requirement)):
