@@ -1,4 +1,4 @@
-"""The dashboard behind a real reverse proxy, nginx: under a path, for users that the proxy knows, and for nobody else."""
+"""The dashboard behind a real reverse proxy, nginx: under a path, for users whom the proxy knows and nobody else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DNS = "core.network.dns-internal"
 # Of loopback there are many addresses: the proxy asks from one of its own, so that others are strangers.
 PROXY, STRANGER = "127.0.0.5", "127.0.0.9"
 CONFIGURATION = """
-daemon off; pid {home}/nginx.pid; error_log {home}/error.log;
+user root; daemon off; pid {home}/nginx.pid; error_log {home}/error.log;
 events {{}}
 http {{
   access_log off;
@@ -112,28 +112,29 @@ def _wait(made: Place) -> None:
 ALICE = f"Basic {base64.b64encode(b'alice:wonder').decode()}"
 
 
-def test_a_user_of_the_proxy_walks_through_the_pages(browser: Browser, place: Place) -> None:
-    for begin in ("winready", "taken-off"):
-        context = browser.new_context(http_credentials={"username": "alice", "password": "wonder"})
-        page = context.new_page()
-        problems: list[str] = []
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("requestfailed", lambda request: problems.append(request.url))
-        page.goto(f"http://127.0.0.1:{place.proxy}/{begin}/")
-        page.wait_for_url(f"**/{begin}/fleet")
-        expect(page.locator(".user")).to_have_text("alice")
-        for name in ("Requirements", "Flaky", "Trends", "Runs"):
-            page.click(f"nav >> text={name}")
-            expect(page.locator("nav [aria-current=page]")).to_have_text(name)
-        expect(page.locator(".cell").first).to_be_visible()
-        page.click(".cell.p >> nth=0")
-        page.wait_for_url(f"**/{begin}/runs/**")
-        page.click("text=All runs")
-        page.wait_for_url(f"**/{begin}/grid")
-        page.goto(f"http://127.0.0.1:{place.proxy}/{begin}/runs/261101-100000-aaaa/live")
-        expect(page.locator("#state")).to_contain_text("Pass")
-        assert problems == []
-        context.close()
+@pytest.mark.parametrize("begin", ["winready", "taken-off"])
+def test_a_user_of_the_proxy_walks_through_the_pages(browser: Browser, place: Place, begin: str) -> None:
+    context = browser.new_context(http_credentials={"username": "alice", "password": "wonder"})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("requestfailed", lambda request: problems.append(request.url))
+    page.goto(f"http://127.0.0.1:{place.proxy}/{begin}/")
+    page.wait_for_url(f"**/{begin}/fleet")
+    expect(page.locator(".user")).to_have_text("alice")
+    for name in ("Requirements", "Flaky", "Trends", "Runs"):
+        page.click(f"nav >> text={name}")
+        expect(page.locator("nav [aria-current=page]")).to_have_text(name)
+    expect(page.locator("#grid .cell").first).to_be_visible()
+    page.locator("#grid .cell.p").first.click()
+    page.wait_for_url(f"**/{begin}/runs/**")
+    page.click("text=All runs")
+    page.wait_for_url(f"**/{begin}/grid")
+    page.goto(f"http://127.0.0.1:{place.proxy}/{begin}/runs/261101-100000-aaaa/live")
+    expect(page.locator("#state")).to_contain_text("Pass")
+    # Chromium asks without a name and a password first, and tells that it was refused.
+    assert [text for text in problems if "401" not in text] == []
+    context.close()
 
 
 def test_a_header_counts_from_the_proxy_alone(place: Place) -> None:

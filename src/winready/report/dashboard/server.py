@@ -110,6 +110,7 @@ class Dashboard:
         wanted = filters.parse(query)
         limit = filters.number(query, "limit", COLUMNS, MOST_COLUMNS)
         entries, older = page_of_runs(index, wanted, query.get("before", ""), limit)
+        kept = {name: query.get(name, "") for name in ("limit", "find", "trouble")}
         where, values = wanted.where()
         data = make_grid(index, entries)
         data["damaged"] = [{"run": name, "why": why} for name, why in index.damaged()]
@@ -119,8 +120,8 @@ class Dashboard:
             "wanted": wanted,
             "choices": clusters.choices(index),
             "total": index.rows(f"select count(*) from runs where {where}", values)[0][0],  # noqa: S608
-            "older": wanted.query(before=older) if older else "",
-            "newest": wanted.query(before="") or f"limit={COLUMNS}" if query.get("before") else "",
+            "older": wanted.query(before=older, **kept) if older else "",
+            "newest": wanted.query(**kept) or f"limit={COLUMNS}" if query.get("before") else "",
         }
 
     async def run(self, request: web.Request) -> web.Response:
