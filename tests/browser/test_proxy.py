@@ -36,7 +36,7 @@ http {{
     location /winready/ {{ proxy_pass http://127.0.0.1:{kept}; }}
     location /taken-off/ {{
       proxy_pass http://127.0.0.1:{plain}/;
-      proxy_set_header X-Forwarded-Prefix /taken-off;
+      proxy_set_header X-Forwarded-Prefix /taken-off; proxy_set_header X-Remote-User $remote_user;
     }}
     location /loud/ {{ auth_basic off; proxy_set_header X-Remote-User ""; proxy_pass http://127.0.0.1:{plain}/; }}
   }}
@@ -90,11 +90,13 @@ def place(tmp_path: Path) -> Iterator[Place]:
     port = free_port()
     configuration = CONFIGURATION.format(home=home, port=port, proxy=PROXY, kept=ports[0], plain=ports[1])
     (home / "nginx.conf").write_text(configuration)
-    started.append(subprocess.Popen([program, "-p", str(home), "-c", str(home / "nginx.conf")]))
+    proxy = subprocess.Popen([program, "-p", str(home), "-c", str(home / "nginx.conf")])
     made = Place(port, *ports)
     _wait(made)
     yield made
-    for process in reversed(started):
+    proxy.terminate()
+    proxy.wait(60)
+    for process in started:
         process.terminate()
         process.wait(60)
 
@@ -118,7 +120,7 @@ def test_a_user_of_the_proxy_walks_through_the_pages(browser: Browser, place: Pl
     page = context.new_page()
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("requestfailed", lambda request: problems.append(request.url))
+    page.on("response", lambda answer: problems.append(answer.url) if answer.status == 404 else None)
     page.goto(f"http://127.0.0.1:{place.proxy}/{begin}/")
     page.wait_for_url(f"**/{begin}/fleet")
     expect(page.locator(".user")).to_have_text("alice")

@@ -27,7 +27,9 @@ SANDBOX = "sandbox"
 PATIENCE = 2.0
 """Seconds to wait for somebody else's work on the index; then it is made anew in memory."""
 _MINOR = re.compile(r"v?([0-9]{1,4}\.[0-9]{1,4})")
-_TABLES = """
+IN_TROUBLE = "outcome in ('failed', 'error', 'blocked')"
+"""What has an index of its own; SQLite uses it for questions that say exactly this."""
+_TABLES = f"""
 create table runs (
   id integer primary key, folder text not null unique, run_id text not null, stamp text not null, started text not null,
   at real not null, duration_s real not null, verdict text, verdict_text text not null, exit_code integer not null,
@@ -42,7 +44,7 @@ create table results (
   run integer not null, requirement integer not null, outcome text not null, reason text not null,
   duration_s real not null, primary key (run, requirement)
 ) without rowid;
-create index results_in_trouble on results (requirement, outcome, run) where outcome in ('failed', 'error', 'blocked');
+create index results_in_trouble on results (requirement, outcome, run) where {IN_TROUBLE};
 create table rules (
   run integer not null, rule text not null, outcome text not null, reason text not null, gates text not null,
   waived integer not null, primary key (run, rule)

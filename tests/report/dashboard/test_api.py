@@ -59,7 +59,10 @@ async def test_every_answer_follows_the_schema(site: Site, fleet: Path) -> None:
 def test_what_the_api_never_answers_is_refused() -> None:
     good = {"schema": "winready-api/1", "kind": "runs", "runs": [], "next": ""}
     follows(good, "runs")
-    for change in ({"schema": "winready-api/2"}, {"kind": "other"}, {"runs": [{}]}, {"next": None}):
+    changes: list[dict[str, Any]] = [
+        {"schema": "winready-api/2"}, {"kind": "other"}, {"runs": [{}]}, {"next": None},
+    ]  # fmt: skip
+    for change in changes:
         with pytest.raises(jsonschema.ValidationError):
             follows(good | change, "runs")
 

@@ -15,7 +15,8 @@ import pytest
 from report import fleets, samples
 from report.dashboard.conftest import Site
 from winready.cluster.inventory import Inventory
-from winready.report import folders, history
+from winready.engine.outcomes import Outcome
+from winready.report import folders, history, indexing, record
 from winready.report.dashboard import fleet_pages
 from winready.report.indexing import NAME
 
@@ -201,15 +202,15 @@ async def test_many_new_runs_do_not_keep_the_first_page_waiting(
     monkeypatch.setattr(history, "BATCH", 1)
     gate = asyncio.Event()
     loop = asyncio.get_running_loop()
-    take = history.indexing.read
+    take = indexing.read
 
-    def slowly(base: Path, folder: str, stamp: str) -> history.indexing.Taken:
+    def slowly(base: Path, folder: str, stamp: str) -> indexing.Taken:
         # The newest is taken in; then somebody looks before it goes on.
         if folder != max(names):
             asyncio.run_coroutine_threadsafe(gate.wait(), loop).result()
         return take(base, folder, stamp)
 
-    monkeypatch.setattr(history.indexing, "read", slowly)
+    monkeypatch.setattr(indexing, "read", slowly)
     fleets.write_fleet(tmp_path, clusters=3, runs=9)
     names = [each.name for each in folders.scan(tmp_path)]
     await site.until(lambda told: told["runs"] > 0)
@@ -246,17 +247,18 @@ EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
 
 async def test_hostile_names_stay_text_on_every_page(site: Site, tmp_path: Path) -> None:
-    for day, outcome in enumerate(("failed", "passed", "failed"), 1):
+    turns: tuple[Outcome, ...] = ("failed", "passed", "failed")
+    for day, outcome in enumerate(turns, 1):
         item = msgspec.structs.replace(samples.result(DNS, outcome, reason=EVIL), id=EVIL, category=EVIL)
         found = msgspec.structs.replace(samples.inventory(EVIL, uid=EVIL), version=EVIL)
         nodes = [msgspec.structs.replace(node, build=EVIL) for node in found.nodes]
         found = msgspec.structs.replace(found, nodes=nodes)
         events = samples.run_events(f"26110{day}-100000-aaaa", results=[samples.result(DNS)], found=found)
-        record = samples.record.from_events(events)
-        record.requirements = [item]
+        made = record.from_events(events)
+        made.requirements = [item]
         folder = tmp_path / f"26110{day}-100000-aaaa"
         folder.mkdir()
-        samples.record.write(record, folder)
+        record.write(made, folder)
     samples.write_run(tmp_path, "261109-100000-aaaa", found=cluster("east"))
     known = {"fleet": EVIL, "grid": "alert", "flaky": EVIL, "trends": EVIL, "requirements": EVIL}
     for path, text_of_it in known.items():

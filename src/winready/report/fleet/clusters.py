@@ -13,8 +13,10 @@ from winready.report.history import COLUMNS, Entry, History
 
 RECENT = 24
 """So many of its runs are shown as one sign each."""
-RANKED = """select *, row_number() over (partition by cluster order by at desc, folder desc) as rank,
-  count(*) over (partition by cluster) as runs from runs"""
+NEWEST = """with names as (select distinct cluster as name from runs),
+  newest as (select (select id from runs where cluster = name order by at desc, folder desc limit 1) as number,
+    (select count(*) from runs where cluster = name) as amount from names)"""
+"""The newest run of each cluster by its number, and how many there are: found in an index alone."""
 WHOLE = "cluster = ? and scope = 'complete' and exit_code <> 130"
 
 
@@ -44,7 +46,7 @@ def newest(index: History, wanted: Filter, sort: str = "state", before: float | 
     where, values = wanted.where()
     if before is not None:
         where, values = f"{where} and at < ?", [*values, before]
-    query = f"with ranked as ({RANKED}) select {COLUMNS}, runs from ranked where rank = 1 and {where}"
+    query = f"{NEWEST} select {COLUMNS}, amount from newest cross join runs on id = number where {where}"
     name = sort.removeprefix("-")
     if name not in SORTS:
         raise FilterError(f"sort is {sort[:40]!r}; it can be {', '.join(SORTS)}, each with - before it")
@@ -97,9 +99,10 @@ def sizes(index: History) -> tuple[int, int]:
 
 def choices(index: History) -> dict[str, list[tuple[str, str]]]:
     """What there is to choose from in a filter: (value, what people read)."""
-    labels = index.rows(f"with ranked as ({RANKED}) select cluster, label from ranked where rank = 1")
-    minors = [row[0] for row in index.rows("select distinct minor from runs where minor <> ''")]
-    builds = {build for row in index.rows("select distinct builds from runs") for build in row[0].split(", ") if build}
+    labels = index.rows(f"{NEWEST} select cluster, label from newest cross join runs on id = number")
+    pairs = index.rows("select distinct minor, builds from runs")
+    minors = {minor for minor, _ in pairs if minor}
+    builds = {build for _, found in pairs for build in found.split(", ") if build}
     return {
         "cluster": sorted(labels, key=lambda pair: pair[1].casefold()),
         "kubernetes": [(name, name) for name in sorted(minors, key=_version, reverse=True)],

@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from winready.engine.verdict import EXIT_INTERRUPTED
+from winready.report.fleet.clusters import NEWEST
 from winready.report.fleet.filters import Filter
 from winready.report.fleet.model import ClusterOutcome, Flaky, RequirementSum, Sign, split
 from winready.report.history import History
@@ -37,10 +38,10 @@ def known() -> dict[str, Known]:
 
 def _ranked(where: str) -> str:
     """The last runs of each cluster whose newest run fits."""
-    return f"""with every as (
-        select *, row_number() over (partition by cluster order by at desc, folder desc) as rank from runs),
-      ranked as (select * from every where rank <= {LOOK_BACK}
-        and cluster in (select cluster from every where rank = 1 and {where}))"""
+    return f"""{NEWEST}, fitting as (select cluster as chosen from newest cross join runs on id = number where {where}),
+      every as (select id as number, row_number() over (partition by cluster order by at desc, folder desc) as rank
+        from runs where cluster in (select chosen from fitting)),
+      ranked as (select runs.*, rank from every cross join runs on runs.id = number where rank <= {LOOK_BACK})"""
 
 
 def sums(index: History, wanted: Filter) -> list[RequirementSum]:
@@ -103,12 +104,12 @@ def across(index: History, requirement: str, wanted: Filter) -> list[ClusterOutc
 def flaky(index: History, wanted: Filter) -> list[Flaky]:
     """What passed and failed in turns among the last runs of a cluster on the version that it has now."""
     where, values = wanted.where()
-    now = f"""with every as (
-        select *, row_number() over (partition by cluster, version order by at desc, folder desc) as rank,
-          first_value(version) over (partition by cluster order by at desc, folder desc) as newest
-        from runs where exit_code <> {EXIT_INTERRUPTED}),
-      ranked as (select * from every where version = newest and rank <= {LOOK_BACK}
-        and cluster in (select cluster from every where version = newest and rank = 1 and {where}))"""
+    now = f"""{NEWEST}, fitting as (
+        select cluster as chosen, version as current from newest cross join runs on id = number where {where}),
+      every as (select id as number, row_number() over (partition by cluster order by at desc, folder desc) as rank
+        from fitting cross join runs on cluster = chosen and version = current
+        where exit_code <> {EXIT_INTERRUPTED}),
+      ranked as (select runs.*, rank from every cross join runs on runs.id = number where rank <= {LOOK_BACK})"""
     # First those that are of two minds at all: they are few.
     torn = """select ranked.cluster, results.requirement from ranked join results on results.run = ranked.id
       where outcome in ('passed', 'failed') group by 1, 2 having min(outcome) <> max(outcome)"""

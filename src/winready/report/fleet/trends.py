@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from winready.report.fleet.filters import STATES, Filter
 from winready.report.fleet.model import Month, RequirementMonths
 from winready.report.history import History
+from winready.report.indexing import IN_TROUBLE
 
 MONTHS = 24
 """The newest so many are shown."""
@@ -17,8 +18,10 @@ _MONTH = "strftime('%Y-%m', at, 'unixepoch')"
 def months(index: History, wanted: Filter, most: int = MONTHS) -> list[Month]:
     """The newest months, oldest first; those without a run are there, too, so that time is even."""
     where, values = wanted.where()
-    query = f"""with chosen as (select *, {_MONTH} as month from runs where at > 0 and {where}),
-      ranked as (select *, row_number() over (partition by cluster, month order by at desc, folder desc) as rank
+    query = f"""with chosen as (
+        select cluster, at, folder, verdict, exit_code, {_MONTH} as month from runs where at > 0 and {where}),
+      ranked as (select cluster, month, verdict, exit_code, row_number() over
+        (partition by cluster, month order by at desc, folder desc) as rank
         from chosen)
       select month, count(*), sum({STATES["pass"]}), sum({STATES["fail"]}), sum({STATES["none"]}),
         count(distinct cluster), sum(rank = 1 and {STATES["pass"]})
@@ -49,10 +52,12 @@ def failures(index: History, wanted: Filter, over: list[str]) -> list[Requiremen
     if not over:
         return []
     where, values = wanted.where()
-    query = f"""with chosen as (select id, {_MONTH} as month from runs where at >= ? and {where})
-      select name, month, count(*) from results join chosen on chosen.id = results.run
-        join requirements on requirements.id = results.requirement
-      where outcome = 'failed' group by 1, 2"""
+    # Failures are few and have an index of their own: from them to their runs is the short way.
+    query = f"""with bad as (select requirement, run from results where {IN_TROUBLE} and outcome = 'failed'),
+      chosen as (select id as number, {_MONTH} as month from runs where at >= ? and {where}),
+      counted as (select requirement, month, count(*) as amount
+        from bad cross join chosen on number = run group by 1, 2)
+      select name, month, amount from counted join requirements on requirements.id = counted.requirement"""
     places = {name: place for place, name in enumerate(over)}
     found: dict[str, list[int]] = {}
     for name, month, number in index.rows(query, (_begin(over[0]), *values)):
