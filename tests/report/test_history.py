@@ -201,3 +201,24 @@ def test_an_index_of_an_earlier_version_is_made_anew(runs: Path) -> None:
     database.executescript("drop table features; drop table workloads; pragma user_version = 3")
     database.close()
     assert listed(runs) == before
+
+
+def test_many_new_runs_are_told_as_they_are_taken_in(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("winready.report.history.AT_ONCE", 3)
+    monkeypatch.setattr("winready.report.history.BATCH", 2)
+    result = history(runs, "-o", "json")
+    assert result.stderr.splitlines() == ["note: 2 of 4 new runs taken in", "note: 4 of 4 new runs taken in"]
+    assert len(json.loads(result.stdout)["clusters"]) == 2
+    assert history(runs).stderr == ""
+
+
+def test_folders_that_are_links_lead_nowhere_else(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    samples.write_run(elsewhere, "261109-100000-aaaa")
+    (runs / "out").symlink_to(elsewhere / "261109-100000-aaaa")
+    (runs / "half").mkdir()
+    (runs / "half" / "run.json").symlink_to(elsewhere / "261109-100000-aaaa" / "run.json")
+    (runs / "within").symlink_to(runs / "261101-100000-aaaa")
+    names = {run["folder"] for group in listed(runs)["clusters"] for run in group["runs"]}
+    assert "within" in names
+    assert not {"out", "half"} & names
