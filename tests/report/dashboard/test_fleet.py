@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import json
 import re
 import sqlite3
 from datetime import datetime
@@ -267,6 +268,18 @@ async def test_hostile_names_stay_text_on_every_page(site: Site, tmp_path: Path)
         assert text_of_it in html.unescape(text) or path == "grid", path
     status, text = await site.get(f"/fleet?q={EVIL.replace('&', '%26').replace('#', '%23')}")
     assert (status, "<img" in text) == (200, False)
+
+
+@pytest.mark.parametrize("started", ["9999-12-31T23:59:59-23:59", "2000-01-01T00:00:00+23:59", "2026-11-01", ""])
+async def test_runs_of_odd_times_break_no_page(site: Site, three: Path, started: str) -> None:
+    folder = samples.write_run(three, "261109-100000-aaaa", found=cluster("odd"), outcomes={DNS: "failed"})
+    found = json.loads((folder / "run.json").read_bytes()) | {"started": started}
+    found["requirements"] += [{**found["requirements"][0], "id": f"made.up.{each}"} for each in range(500)]
+    (folder / "run.json").write_text(json.dumps(found))
+    for path in ("fleet", "grid", "requirements", f"requirements/{DNS}", "flaky", "trends", "metrics", "api/v1/runs"):
+        status, text = await site.get(f"/{path}")
+        assert status == 200, path
+        assert path != "requirements" or 100 < text.count("made.up.") < 1000
 
 
 async def test_a_fleet_is_never_changed(site: Site, three: Path) -> None:

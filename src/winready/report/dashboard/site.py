@@ -102,9 +102,9 @@ def when(started: str) -> str:
     """A moment in UTC, to the minute."""
     try:
         found = datetime.fromisoformat(started)
-    except ValueError:
+        return f"{found.astimezone(UTC) if found.tzinfo else found:%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError):
         return started
-    return f"{found.astimezone(UTC) if found.tzinfo else found:%Y-%m-%d %H:%M}"
 
 
 def day(started: str) -> str:

@@ -17,6 +17,8 @@ NEWEST = """with names as (select distinct cluster as name from runs),
   newest as (select (select id from runs where cluster = name order by at desc, folder desc limit 1) as number,
     (select count(*) from runs where cluster = name) as amount from names)"""
 """The newest run of each cluster by its number, and how many there are: found in an index alone."""
+CHOICES = 500
+"""Clusters to choose from; others are found by a part of their name."""
 WHOLE = "cluster = ? and scope = 'complete' and exit_code <> 130"
 
 
@@ -104,7 +106,7 @@ def choices(index: History) -> dict[str, list[tuple[str, str]]]:
     minors = {minor for minor, _ in pairs if minor}
     builds = {build for _, found in pairs for build in found.split(", ") if build}
     return {
-        "cluster": sorted(labels, key=lambda pair: pair[1].casefold()),
+        "cluster": sorted(labels, key=lambda pair: pair[1].casefold())[:CHOICES],
         "kubernetes": [(name, name) for name in sorted(minors, key=_version, reverse=True)],
         "windows": [(name, name) for name in sorted(builds, key=_version, reverse=True)],
     }

@@ -17,6 +17,8 @@ from winready.spec.loader import load_standard
 LOOK_BACK = 20
 """Runs of a cluster among which the newest is looked for that judged a requirement, and among which it turns."""
 TURNS = 2
+UNKNOWN = 200
+"""Requirements that are told although the standard does not have them."""
 ORDER = ("failed", "error", "blocked", "passed", "not-applicable")
 # What an interruption kept from being judged says nothing.
 JUDGED = f"not (ranked.exit_code = {EXIT_INTERRUPTED} and results.outcome in ('blocked', 'error'))"
@@ -55,7 +57,7 @@ def sums(index: History, wanted: Filter) -> list[RequirementSum]:
     for name, outcome, number in index.rows(query, values):
         counts[name][outcome] = number
     standard = known()
-    names = [*(name for name in standard if name in counts), *sorted(set(counts) - set(standard))]
+    names = [*(name for name in standard if name in counts), *sorted(set(counts) - set(standard))[:UNKNOWN]]
     return [_sum(name, counts[name], standard.get(name, Known("Others", "", ""))) for name in names]
 
 

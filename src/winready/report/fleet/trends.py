@@ -12,6 +12,10 @@ from winready.report.indexing import IN_TROUBLE
 
 MONTHS = 24
 """The newest so many are shown."""
+ROWS = 100
+"""Requirements that are told; what a run made up itself must not fill the page."""
+_END = 253402300800
+"""The year 10000, of which SQLite knows no month."""
 _MONTH = "strftime('%Y-%m', at, 'unixepoch')"
 
 
@@ -19,7 +23,7 @@ def months(index: History, wanted: Filter, most: int = MONTHS) -> list[Month]:
     """The newest months, oldest first; those without a run are there, too, so that time is even."""
     where, values = wanted.where()
     query = f"""with chosen as (
-        select cluster, at, folder, verdict, exit_code, {_MONTH} as month from runs where at > 0 and {where}),
+        select cluster, at, folder, verdict, exit_code, {_MONTH} as month from runs where at > 0 and at < {_END} and {where}),
       ranked as (select cluster, month, verdict, exit_code, row_number() over
         (partition by cluster, month order by at desc, folder desc) as rank
         from chosen)
@@ -64,7 +68,7 @@ def failures(index: History, wanted: Filter, over: list[str]) -> list[Requiremen
         if month in places:
             found.setdefault(name, [0] * len(over))[places[month]] = number
     made = [RequirementMonths(requirement=name, failed=row, total=sum(row)) for name, row in found.items()]
-    return sorted(made, key=lambda item: (-item.total, item.requirement))
+    return sorted(made, key=lambda item: (-item.total, item.requirement))[:ROWS]
 
 
 def outcomes(index: History, requirement: str, wanted: Filter, over: list[str]) -> dict[str, list[int]]:
