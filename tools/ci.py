@@ -92,7 +92,7 @@ STAGES = (
     Stage("chaos", ("make", "test-chaos"), budget=20 * MINUTE, warm=20, cold=50, beside=True),
     Stage("release", ("make", "release-check"), budget=12 * MINUTE, warm=60, cold=180, needs=(ROOT / ".git",)),
     Stage("host node", ("make", "test-host"), budget=15 * MINUTE, warm=10, cold=300, waits=True),
-    Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=100, cold=220),
+    Stage("browser", ("make", "test-browser"), budget=8 * MINUTE, warm=60, cold=180),
     Stage(
         "build charts",
         ("make", "build-charts"),

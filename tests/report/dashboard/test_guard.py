@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 from pathlib import Path
@@ -118,3 +119,33 @@ async def test_the_token_becomes_a_cookie_for_the_prefix_alone(serve: Serve) -> 
 async def test_nothing_is_answered_without_the_token(guarded: Site, path: str) -> None:
     assert (await guarded.get(path))[0] == 401
     assert (await guarded.get(path, Authorization="Bearer s3cret"))[0] == 200
+
+
+async def raw(site: Site, name: bytes, user: bytes) -> str:
+    """What is answered to bytes that no client would send."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(site.address.rpartition(":")[2]))
+    head = b"GET /fleet HTTP/1.1\r\nHost: %s\r\nX-Remote-User: %s\r\nConnection: close\r\n\r\n"
+    writer.write(head % (name, user))
+    answer = (await reader.read()).decode()
+    writer.close()
+    return answer
+
+
+LOCAL = {**NAMED, "proxies": (ipaddress.ip_network("127.0.0.1"),)}
+
+
+@pytest.mark.parametrize("name", ["[evil", "a b", "\\", "evil.example#127.0.0.1", "127.0.0.1@evil.example", "x" * 400])
+async def test_a_name_that_is_none_is_refused_in_words(
+    serve: Serve, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    for site in (await serve(), await serve(**LOCAL)):
+        answer = await raw(site, name.encode(), b"alice")
+        assert answer.partition(" ")[2][:3] in ("421", "401", "400"), answer
+        assert "could not be answered" not in caplog.text
+
+
+async def test_the_name_of_a_user_is_text_whatever_its_bytes(serve: Serve) -> None:
+    answer = await raw(await serve(**LOCAL), b"127.0.0.1", b"al\xffi\xe2\x80\xaece" + b"x" * 900)
+    assert answer.startswith("HTTP/1.1 200 ")
+    (shown,) = re.findall(r'class="user soft">([^<]*)<', answer)
+    assert (shown[:2], len(shown) <= 200, "\u202e" in shown) == ("al", True, False)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from winready.report.exposition import line
+
 COOKIE = "winready_dashboard"
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -59,11 +61,14 @@ class Access:
             return ""  # a browser on this machine comes from there, too, and may have been sent by any page
         # Two of them: one was not written by the proxy.
         given = request.headers.getall(self.user_header, [])
-        return given[0].strip()[:USER_LENGTH] if len(given) == 1 else ""
+        return line(given[0], USER_LENGTH) if len(given) == 1 else ""
 
     def named(self, request: web.Request) -> bool:
         """Whether it is asked for under a name that no page on the web can take."""
-        name = (request.url.host or "").casefold()
+        try:
+            name = (request.url.host or "").casefold()
+        except ValueError:
+            return False  # no name at all
         return is_loopback(name) or name in self.hosts
 
     def base(self, request: web.Request) -> str:
@@ -98,8 +103,8 @@ def make_guard(access: Access) -> Middleware:
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        request[BASE], request[USER] = access.base(request), access.user(request)
         try:
+            request[BASE], request[USER] = access.base(request), access.user(request)
             response = _refused(request, access) or _let_in(request, access) or await handler(request)
         except web.HTTPException as answer:
             secure(answer)

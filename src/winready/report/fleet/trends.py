@@ -23,7 +23,8 @@ def months(index: History, wanted: Filter, most: int = MONTHS) -> list[Month]:
     """The newest months, oldest first; those without a run are there, too, so that time is even."""
     where, values = wanted.where()
     query = f"""with chosen as (
-        select cluster, at, folder, verdict, exit_code, {_MONTH} as month from runs where at > 0 and at < {_END} and {where}),
+        select cluster, at, folder, verdict, exit_code, {_MONTH} as month from runs
+        where at > 0 and at < {_END} and {where}),
       ranked as (select cluster, month, verdict, exit_code, row_number() over
         (partition by cluster, month order by at desc, folder desc) as rank
         from chosen)
