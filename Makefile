@@ -36,7 +36,7 @@ help:
 	@echo "make test-chaos  some of it, in virtual time alone: every kind of trouble, crashes, nodes that go away"
 	@echo "make test-host  the sandbox's host node, and our image on it and in runc (needs root)"
 	@echo "make image      the container image as an OCI layout in build/image, without a container engine"
-	@echo "make test-browser  report and dashboard in a real browser (Chromium)"
+	@echo "make test-browser  report and dashboard in a real browser (Chromium), and behind a real proxy (nginx)"
 	@echo "make fuzz       hostile input for every reader; TARGET=kubeconfig INPUTS=1000 for less"
 	@echo "make bench      ratios and footprints"
 	@echo "make reliability  chaos, fuzz and bench, all of it; writes docs/reliability.md"
@@ -79,9 +79,10 @@ format: $(VENV)/.dev
 test: lint
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile
 
-# The browser is Debian's; whoever is root gets it installed, everybody else is told what is missing.
+# The browser and the proxy are Debian's; whoever is root gets them installed, everybody else is told what is missing.
 test-browser: $(VENV)/.dev
-	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null
+	@command -v chromium >/dev/null && command -v nginx >/dev/null || test "$$(id -u)" != 0 || \
+	  { apt-get update -qq && apt-get install -qq -y chromium nginx-light; } >/dev/null
 	@$(BIN)/pytest --override-ini addopts= -q --import-mode=importlib tests/browser
 
 # Debian has all of them; whoever is root gets them installed, everybody else is told what is missing.

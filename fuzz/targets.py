@@ -106,13 +106,19 @@ def run(data: bytes, folder: Path) -> None:
     """Read the record of a run, show it in every form, and put it into the history."""
     from winready.report import record
     from winready.report.dashboard.grid import make_grid
+    from winready.report.fleet import clusters, filters, requirements, trends
     from winready.report.history import History
 
     (folder / "261101-101500-ab12").mkdir(exist_ok=True)
     _file(folder / "261101-101500-ab12", data, record.NAME)
     with History(folder) as index:
         index.sync()
-        make_grid(index)
+        make_grid(index, index.runs(200))
+        every = filters.Filter()
+        list(clusters.states(index, clusters.newest(index, every), 0.0))
+        requirements.sums(index, every)
+        requirements.flaky(index, every)
+        trends.failures(index, every, [month.month for month in trends.months(index, every)])
     _show(record.read(folder / "261101-101500-ab12"), zlib.crc32(data))
 
 

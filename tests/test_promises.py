@@ -16,6 +16,7 @@ from winready.lint import catalog
 from winready.node import parameters
 from winready.report import record
 from winready.report.bundle import making
+from winready.report.fleet import answers
 from winready.spec.loader import load_standard
 from winready_sandbox.faults.table import FAULTS
 
@@ -105,7 +106,15 @@ def test_the_schemas_are_named() -> None:
     named = set(re.findall(r"`(winready-\w+/\d+)`", (ROOT / "docs" / "stability.md").read_text()))
     data = [ROOT / "src" / "winready" / name for name in ("spec/standard.yaml", "upstream/mapping.yaml")]
     files = [re.findall(r"^schema: (\S+)$", path.read_text(), re.MULTILINE)[0] for path in data]
-    assert named == {record.SCHEMA, events.SCHEMA, making.SCHEMA, parameters.SCHEMA, preflight.SCHEMA, *files}
+    assert named == {
+        record.SCHEMA,
+        events.SCHEMA,
+        making.SCHEMA,
+        parameters.SCHEMA,
+        preflight.SCHEMA,
+        answers.SCHEMA,
+        *files,
+    }
 
 
 def test_no_id_is_taken_back() -> None:

@@ -83,7 +83,21 @@ def pages(command_line: Any, runs: Path, run: str) -> list[str]:
     process = command_line.start("dashboard", "--port", "0", "--report-dir", str(runs))
     try:
         address = process.stdout.readline().rsplit(" ", 1)[1].strip()
-        paths = ("", "grid.json", f"runs/{run}", f"runs/{run}/live", f"runs/{run}/events", f"compare?a={run}&b={run}")
+        paths = (
+            "",
+            "fleet",
+            "requirements",
+            "flaky",
+            "trends",
+            "metrics",
+            "api/v1/clusters",
+            "grid",
+            "grid.json",
+            f"runs/{run}",
+            f"runs/{run}/live",
+            f"runs/{run}/events",
+            f"compare?a={run}&b={run}",
+        )
         texts = []
         for path in paths:
             with urllib.request.urlopen(address + path, timeout=60) as answer:  # noqa: S310 - our own address

@@ -127,6 +127,8 @@ def test_history_and_compare_read_what_others_sent(filled: Ground) -> None:
     assert (again.exit_code, f"everything passed in run {FIRST}" in again.output) == (2, True)
     by_address = [f"{filled.address}/{run}" for run in (FIRST, SECOND)]
     assert CliRunner().invoke(cli, ["compare", *by_address]).output == worse.output
+    grid = json.loads(filled.do("compare", "--grid", "-o", "json").stdout)
+    assert [column["run_id"] for column in grid["columns"]] == [SECOND]
 
 
 def test_a_run_that_is_pushed_a_month_late_appears_and_one_that_is_gone_goes(filled: Ground) -> None:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from report.samples import write_run
 from winready.cli.main import cli
-from winready.report.dashboard.guard import POLICY
+from winready.report.dashboard.guard import POLICY, Access
 from winready.report.dashboard.server import Dashboard
 from winready.report.history import History
 
@@ -74,12 +74,12 @@ async def test_every_answer_of_the_dashboard_is_guarded(tmp_path: Path) -> None:
     write_run(tmp_path / "elsewhere", RUN)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / RUN).symlink_to(tmp_path / "elsewhere" / RUN)
-    async with TestClient(TestServer(Dashboard(tmp_path / "runs").app("t"))) as client:
+    async with TestClient(TestServer(Dashboard(tmp_path / "runs").app(Access(token="t")))) as client:
         for path, status in {
             "/?token=t": 303,
             f"/runs/{RUN}": 404,
             "/nowhere": 404,
-            "/": 200,
+            "/grid": 200,
         }.items():
             answer = await client.get(path, allow_redirects=False, headers={"Authorization": "Bearer t"})
             assert answer.status == status, path

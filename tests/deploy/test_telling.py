@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from report.samples import ALL, make_record, result
 from winready.deploy import telling
-from winready.deploy.metrics import LABEL, parse_listen, render
+from winready.deploy.metrics import parse_listen, render
 from winready.deploy.policy_report import CLUSTER_REPORTS, report
+from winready.report.exposition import LABEL
 from winready.report.record import Record
 
 HOSTILE = 'a"} 1\nwinready_verdict{scope="complete"} 1\r\n\x1b[2J\u202e\\" ' + "ü" * 9000

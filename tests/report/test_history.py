@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 from report import samples
 from winready.cli.main import cli
 from winready.report.changes import flaky
-from winready.report.history import NAME, History, Outcome
+from winready.report.history import History, Outcome
+from winready.report.indexing import NAME
 
 DNS, CUSTOM = "core.network.dns-internal", "core.network.dns-custom"
 
@@ -102,7 +103,7 @@ def test_an_index_that_cannot_be_written_lives_in_memory(runs: Path) -> None:
 
 def test_an_index_that_somebody_holds_is_left_alone(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = listed(runs)
-    monkeypatch.setattr("winready.report.history.PATIENCE", 0.1)
+    monkeypatch.setattr("winready.report.indexing.PATIENCE", 0.1)
     holder = sqlite3.connect(runs / NAME, isolation_level=None)
     holder.execute("pragma locking_mode = exclusive")
     holder.execute("begin exclusive")
@@ -122,6 +123,8 @@ ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) selec
         ["update runs set exit_code = 'many'"],
         ["update runs set duration_s = x'ff'"],
         ["update runs set verdict_text = x'ff'"],
+        ["update results set duration_s = 'long'"],
+        ["create trigger later after delete on runs begin delete from results; end"],
     ],
 )
 def test_an_index_that_somebody_else_made_is_made_anew(runs: Path, change: list[str]) -> None:
@@ -132,6 +135,13 @@ def test_an_index_that_somebody_else_made_is_made_anew(runs: Path, change: list[
     database.commit()
     database.close()
     assert listed(runs) == before
+
+
+def test_what_is_indexed_is_not_read_again(runs: Path) -> None:
+    listed(runs)
+    with History(runs) as index:
+        assert not index.pending()
+        assert len(index.runs()) == len(list(runs.glob("*/run.json")))
 
 
 def test_a_link_in_the_place_of_the_index_is_not_followed(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -258,3 +268,24 @@ def test_an_index_of_an_earlier_version_is_made_anew(runs: Path) -> None:
     database.executescript("drop table features; drop table workloads; pragma user_version = 3")
     database.close()
     assert listed(runs) == before
+
+
+def test_many_new_runs_are_told_as_they_are_taken_in(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("winready.report.history.AT_ONCE", 3)
+    monkeypatch.setattr("winready.report.history.BATCH", 2)
+    result = history(runs, "-o", "json")
+    assert result.stderr.splitlines() == ["note: 2 of 4 new runs taken in", "note: 4 of 4 new runs taken in"]
+    assert len(json.loads(result.stdout)["clusters"]) == 2
+    assert history(runs).stderr == ""
+
+
+def test_folders_that_are_links_lead_nowhere_else(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    samples.write_run(elsewhere, "261109-100000-aaaa")
+    (runs / "out").symlink_to(elsewhere / "261109-100000-aaaa")
+    (runs / "half").mkdir()
+    (runs / "half" / "run.json").symlink_to(elsewhere / "261109-100000-aaaa" / "run.json")
+    (runs / "within").symlink_to(runs / "261101-100000-aaaa")
+    names = {run["folder"] for group in listed(runs)["clusters"] for run in group["runs"]}
+    assert "within" in names
+    assert not {"out", "half"} & names

@@ -74,7 +74,7 @@ def test_history_looks_past_it(runs: Path) -> None:
 def test_the_dashboard_takes_it_for_no_outcome(runs: Path) -> None:
     with History(runs) as index:
         index.sync()
-        grid = make_grid(index)
+        grid = make_grid(index, index.runs())
     after, cut, _ = range(3)
     assert [run["id"] for run in grid["runs"]] == [AFTER, CUT, WHOLE]
     cells = {row["id"]: row["cells"] for row in grid["requirements"]}

@@ -29,7 +29,7 @@ def check_folder(folder: Path) -> None:
         check("journal", json.loads(line))
 
 
-@pytest.mark.parametrize("name", ["spec", "run", "journal", "active-directory", "node"])
+@pytest.mark.parametrize("name", ["spec", "run", "journal", "active-directory", "node", "api"])
 def test_the_published_file_is_what_the_types_say(name: str) -> None:
     result = CliRunner().invoke(cli, ["spec", "schema", "--of", name])
     assert result.exit_code == 0

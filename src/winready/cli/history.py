@@ -12,7 +12,7 @@ from winready.cli.history_prune import prune
 from winready.cli.history_push import push
 from winready.cli.options import fail, print_document, say, table_option
 from winready.cli.places import reading, shown
-from winready.cli.runs import report_dir_option
+from winready.cli.runs import report_dir_option, take_in
 from winready.cli.tables import listed, print_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def history(context: click.Context, cluster: str | None, limit: int, output: str
     base = reading(report_dir)
     where = shown(base, report_dir)
     with History(base) as index:
-        index.sync()
+        take_in(index)
         clusters = by_cluster(index, cluster, limit)
         damaged = index.damaged()
     open_runs = unfinished(base)

@@ -11,6 +11,9 @@ from winready.cli.options import fail, say
 from winready.cli.places import reading_run, shown
 
 if TYPE_CHECKING:
+    from winready.report.bundle.making import Certificate
+    from winready.report.history import History
+    from winready.report.products import Product
     from winready.report.record import Record
 
 report_dir_option = click.option(
@@ -39,6 +42,18 @@ def find_run(run: str | None, report_dir: str | None) -> tuple[Path, Record]:
         words = str(error).replace(str(base), shown(base, report_dir))
         fail(words, "'winready history' lists the runs that there are" if run else "")
     return folder, read_folder(folder)
+
+
+def find_product(run: str, report_dir: str | None) -> Product:
+    """A run for a table of products; a bundle says itself what it is about."""
+    from winready.report.products import Product
+    from winready.report.sonobuoy_archive import looks_like_one
+
+    if Path(run).is_file() and not looks_like_one(Path(run)):
+        claim, found = _claimed(Path(run))
+        name = f"{claim.product.product_name} {claim.product.product_version}"
+        return Product(name, found, draft=claim.draft)
+    return Product("", find_run(run, report_dir)[1])
 
 
 def read_folder(folder: Path) -> Record:
@@ -88,15 +103,34 @@ def folder_in_archive(path: Path, plugin: str | None = None) -> Path:
 
 
 def _in_bundle(path: Path) -> Record:
+    return _claimed(path)[1]
+
+
+def _claimed(path: Path) -> tuple[Certificate, Record]:
     from winready.report.bundle.archive import BundleError
-    from winready.report.bundle.verifying import read_run
+    from winready.report.bundle.verifying import read_claim
 
     try:
-        return read_run(path.read_bytes())
+        return read_claim(path.read_bytes())
     except OSError as error:
         fail(f"{path} cannot be read: {error.strerror}")
     except BundleError as error:
         fail(f"{path} is no intact bundle: {error}", "a run is named by its id, its folder or its bundle")
+
+
+def take_in(index: History) -> None:
+    """Bring an index up to date; where that takes a while, say how far it is."""
+    from winready.report.history import AT_ONCE
+
+    told = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if total > AT_ONCE and done - told >= total / 10:
+            told = done
+            say(f"note: {done} of {total} new runs taken in", err=True)
+
+    index.sync(tell)
 
 
 def write_text(text: str, to: str | None) -> None:

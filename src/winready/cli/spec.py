@@ -153,11 +153,11 @@ def _covered(row: dict[str, Any]) -> tuple[str, ...]:
 @click.option(
     "--of",
     "what",
-    type=click.Choice(["spec", "run", "journal", "doctor", "active-directory", "node"]),
+    type=click.Choice(["spec", "run", "journal", "doctor", "active-directory", "node", "api"]),
     default="spec",
     show_default=True,
     help="Of specification files, of run.json, of each line of journal.jsonl, of 'doctor -o json', of files for "
-    "--active-directory, or of node.json.",
+    "--active-directory, of node.json, or of answers of the dashboard's API.",
 )
 def schema(what: str) -> None:
     """Print a JSON Schema.
@@ -169,6 +169,7 @@ def schema(what: str) -> None:
     winready spec schema --of doctor      of what 'winready doctor -o json' prints
     winready spec schema --of active-directory   of files for run --active-directory
     winready spec schema --of node              of node.json in a bundle for a Windows machine
+    winready spec schema --of api               of every answer of the API of 'winready dashboard'
     """
     if what == "node":
         from winready.node.parameters import json_schema

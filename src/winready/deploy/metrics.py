@@ -5,27 +5,22 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from winready.deploy.publishing import Complain, Telling
-from winready.deploy.telling import line
 from winready.engine import events
 from winready.engine.outcomes import Outcome
+from winready.report.exposition import CONTENT_TYPE, metric
 from winready.report.files import write_whole
 from winready.report.record import Record
 
 if TYPE_CHECKING:
     from aiohttp import web
     from aiohttp.typedefs import Handler
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-LABEL = 200
-"""Bytes of a value that somebody else chose."""
-Labels = Mapping[str, str]
 
 
 def render(record: Record, *, finished: bool, now: float) -> str:
@@ -85,22 +80,6 @@ def _lines(record: Record, finished: bool, now: float) -> Iterator[str]:
     )
 
 
-def metric(name: str, text: str, samples: list[tuple[Labels, float]], kind: str = "gauge") -> Iterator[str]:
-    """One metric with its samples; without any, nothing."""
-    if not samples:
-        return
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} {kind}"
-    for labels, value in samples:
-        shown = ",".join(f'{key}="{_escaped(word)}"' for key, word in labels.items())
-        number = str(value) if isinstance(value, int) else f"{value:.3f}"
-        yield f"{name}{{{shown}}} {number}" if shown else f"{name} {number}"
-
-
-def _escaped(value: str) -> str:
-    return line(value, LABEL).replace("\\", "\\\\").replace('"', '\\"')
-
-
 def _seconds(started: str) -> float | None:
     try:
         return datetime.fromisoformat(started).timestamp()
@@ -148,7 +127,7 @@ async def serve(bound: socket.socket, host: str, show: Callable[[], str]) -> Asy
     """Answer ``/metrics`` as long as this lasts."""
     from aiohttp import web
 
-    from winready.report.dashboard.guard import Runner, is_loopback, make_guard, secure
+    from winready.report.dashboard.guard import Access, Runner, is_loopback, make_guard, secure
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=show().encode(), headers={"Content-Type": CONTENT_TYPE})
@@ -164,7 +143,7 @@ async def serve(bound: socket.socket, host: str, show: Callable[[], str]) -> Asy
         return response
 
     # On loopback only under its own names, or a page on the web could make a browser ask.
-    app = web.Application(middlewares=[make_guard(None) if host and is_loopback(host) else headers])
+    app = web.Application(middlewares=[make_guard(Access()) if host and is_loopback(host) else headers])
     app.router.add_get("/metrics", metrics)
     runner = Runner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from winready.engine.outcomes import RequirementResult
-from winready.report.printable import printable
+from winready.report.exposition import cut as cut
+from winready.report.exposition import line as line
 from winready.report.record import Record
 from winready.report.words import MARKS, count, leftovers_line
 
@@ -21,19 +22,6 @@ REASON = 400
 """Bytes of a reason in a summary of all requirements."""
 SUMMARY = 128 * 1024
 """Bytes of a form of the summary; a ConfigMap holds eight times as much."""
-
-
-def line(text: str, limit: int) -> str:
-    """Text of strangers as one line of at most that many bytes."""
-    return cut(" ".join(printable(text).split()), limit)
-
-
-def cut(text: str, limit: int) -> str:
-    """The beginning of a text, in at most that many bytes of UTF-8."""
-    data = text.encode(errors="replace")
-    if len(data) <= limit:
-        return data.decode()
-    return data[: limit - 3].decode(errors="ignore") + "…"
 
 
 def progress(record: Record) -> str:

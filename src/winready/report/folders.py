@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from winready.cluster.settings import RUN_ID
 from winready.engine import journal
@@ -45,9 +47,50 @@ def inside(base: Path, folder: Path) -> bool:
         return False
 
 
+class Found(NamedTuple):
+    """A run folder as it lies there."""
+
+    name: str
+    stamp: str
+    """A mark that changes when the record does; empty without one."""
+    journal: bool
+
+
+def scan(base: Path) -> list[Found]:
+    """Every run folder, in one pass: with ten thousand of them each look at a file counts."""
+    found = []
+    try:
+        with os.scandir(base) as entries:
+            for entry in entries:
+                if not entry.name.isprintable() and entry.name != entry.name.encode(errors="replace").decode():
+                    continue  # no text, so that nothing could name it
+                linked = entry.is_symlink()
+                seen = []
+                for name in _READ:
+                    status, link = _look(f"{entry.path}/{name}")
+                    seen.append(status)
+                    linked = linked or link
+                kept, story = seen
+                if (kept or story) and (not linked or inside(base, Path(entry.path))):
+                    stamp = f"{kept.st_mtime_ns} {kept.st_size}" if kept else ""
+                    found.append(Found(entry.name, stamp, story is not None))
+    except OSError:
+        return []
+    return found
+
+
+def _look(path: str) -> tuple[os.stat_result | None, bool]:
+    """A file, and whether it is a link."""
+    try:
+        status = os.lstat(path)
+        return (os.stat(path), True) if stat.S_ISLNK(status.st_mode) else (status, False)
+    except OSError:
+        return None, False
+
+
 def runs(base: Path, name: str) -> list[Path]:
     """The folders below that hold a file of a run."""
-    return [path.parent for path in base.glob(f"*/{name}") if inside(base, path.parent)] if base.is_dir() else []
+    return [base / each.name for each in scan(base) if (each.stamp if name == record.NAME else each.journal)]
 
 
 def find(base: Path, run: str | None) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from winready.cluster import directory
 from winready.engine import events, preflight
 from winready.report import record
+from winready.report.fleet import answers
 from winready.spec.loader import json_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -41,12 +42,24 @@ def doctor() -> dict[str, Any]:
     return _published(preflight.Examined, "winready doctor -o json", "Examined", preflight.SCHEMA)
 
 
+def api() -> dict[str, Any]:
+    """Of every answer of the dashboard's API."""
+    schema = msgspec.json.schema(answers.Answer)
+    for kind in get_args(answers.Answer):
+        head = schema["$defs"][kind.__name__]
+        head["properties"]["schema"] = {"const": answers.SCHEMA}
+        head["required"] = [*head.get("required", []), "schema"]
+    title = "an answer of the API of winready dashboard"
+    return {"$schema": DIALECT, "$id": f"urn:{answers.SCHEMA.replace('/', ':')}", "title": title, **schema}
+
+
 SCHEMAS = {
     "spec": specification,
     "run": run,
     "journal": journal,
     "doctor": doctor,
     "active-directory": active_directory,
+    "api": api,
 }
 
 

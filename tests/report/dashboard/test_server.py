@@ -5,56 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession, CookieJar, web
 
 from report import samples
+from report.dashboard.conftest import Site
 from winready.engine.journal import NAME as JOURNAL
-from winready.report.dashboard.guard import Runner
-from winready.report.dashboard.server import Dashboard
 
 DNS = "core.network.dns-internal"
-
-
-class Site:
-    """A dashboard on a free port, and a browser-like client."""
-
-    def __init__(self, base: Path, token: str | None) -> None:
-        self.runner = Runner(Dashboard(base).app(token), access_log=None, shutdown_timeout=0.1)
-        self.session = ClientSession(cookie_jar=CookieJar(unsafe=True))
-        self.address = ""
-
-    async def start(self) -> None:
-        await self.runner.setup()
-        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
-        self.address = f"http://127.0.0.1:{self.runner.addresses[0][1]}"
-
-    async def stop(self) -> None:
-        await self.session.close()
-        await self.runner.cleanup()
-
-    async def get(self, path: str, **headers: str) -> tuple[int, str]:
-        async with self.session.get(self.address + path, headers=headers) as answer:
-            return answer.status, await answer.text()
-
-
-@pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    made = Site(tmp_path, None)
-    await made.start()
-    yield made
-    await made.stop()
-
-
-@pytest.fixture
-async def guarded(tmp_path: Path) -> AsyncIterator[Site]:
-    made = Site(tmp_path, "s3cret")
-    await made.start()
-    yield made
-    await made.stop()
 
 
 async def test_the_grid_has_a_letter_per_outcome_and_the_reasons(site: Site, tmp_path: Path) -> None:
@@ -100,7 +59,7 @@ async def test_the_page_opens_with_the_state_of_each_cluster(site: Site, tmp_pat
     assert [run["tone"] for run in bad["trend"]] == ["failed", "failed", "passed"]
     assert good["verdict"] == "Pass (partial: 1 of 24 core requirements)"
     assert good["complete"]["run"] == "261103-100000-aaaa"
-    _, text = await site.get("/")
+    _, text = await site.get("/grid")
     assert text.index("Each cluster now") < text.index("https://west.example:6443") < text.index('id="grid"')
     assert "/compare?a=261102-110000-bbbb&amp;b=261103-110000-bbbb" in text
 
@@ -159,7 +118,7 @@ async def test_features_and_workloads_stand_below_the_requirements(site: Site, t
     assert told_of["features"].endswith("1 blocked, 1 failed, 1 contradiction, 1 more by data only")
     assert told_of["workloads"] == "1 of 2 workloads ready"
     assert "features" not in plain
-    _, text = await site.get("/")
+    _, text = await site.get("/grid")
     assert "Requirements, features and workloads by runs" in text
     _, text = await site.get("/runs/261102-100000-bbbb")
     for place in ('id="features"', 'id="feature-hooks"', 'id="workloads"'):
@@ -173,7 +132,7 @@ async def test_runs_without_features_look_as_before(site: Site, tmp_path: Path) 
     samples.write_run(tmp_path, ids=[DNS])
     data = json.loads((await site.get("/grid.json"))[1])
     assert (data["features"], data["areas"], data["workloads"]) == ([], [], [])
-    _, text = await site.get("/")
+    _, text = await site.get("/grid")
     assert "Requirements by runs" in text
     assert "contradicts the data" not in text
 
@@ -182,7 +141,7 @@ async def test_hostile_features_and_workloads_stay_text(site: Site, tmp_path: Pa
     evil = samples.feature(EVIL, "failed", works=False, name=EVIL, area=EVIL, reason=EVIL, contradiction=EVIL)
     samples.write_run(tmp_path, ids=[DNS], features=[evil], workloads=[samples.workload(EVIL, "failed", path=EVIL)])
     run = "261101-101500-ab12"
-    for path in ("/", f"/runs/{run}", f"/compare?a={run}&b={run}"):
+    for path in ("/grid", "/fleet", f"/runs/{run}", f"/compare?a={run}&b={run}"):
         status, text = await site.get(path)
         assert (status, "<script>alert" in text) == (200, False), path
     data = json.loads((await site.get("/grid.json"))[1])
@@ -205,7 +164,7 @@ async def test_a_run_in_progress_tells_of_features_and_workloads(site: Site, tmp
 async def test_pages_carry_a_strict_policy_and_escape_what_they_show(site: Site, tmp_path: Path) -> None:
     evil = samples.result(DNS, "failed", reason="</script><script>alert(1)</script>")
     samples.write_run(tmp_path, results=[evil])
-    async with site.session.get(site.address + "/") as answer:
+    async with site.session.get(site.address + "/grid") as answer:
         text = await answer.text()
         assert "unsafe" not in answer.headers["Content-Security-Policy"]
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
@@ -243,7 +202,7 @@ async def test_a_run_is_its_report_with_the_way_back(site: Site, tmp_path: Path)
     samples.write_run(tmp_path)
     status, text = await site.get("/runs/261101-101500-ab12")
     assert status == 200
-    assert 'href="/">All runs' in text
+    assert 'href="/grid">All runs' in text
     assert f'id="{DNS}"' in text
     status, text = await site.get("/compare?a=261101-101500-ab12&b=261101-101500-ab12")
     assert (status, "30 same" in text) == (200, True)
@@ -261,11 +220,11 @@ async def test_a_damaged_run_is_left_out_and_said(site: Site, tmp_path: Path) ->
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "run.json").write_bytes(b"{")
-    status, text = await site.get("/")
+    status, text = await site.get("/grid")
     assert (status, "cannot be read and is left out" in text) == (200, True)
     status, text = await site.get("/runs/broken")
     assert (status, "cannot be read" in text) == (404, True)
-    assert 'href="/">All runs' in text
+    assert 'href="/grid">Runs' in text
 
 
 async def test_a_run_whose_record_is_damaged_is_told_by_its_journal(site: Site, tmp_path: Path) -> None:
@@ -284,10 +243,10 @@ async def test_a_run_that_was_killed_does_not_look_live(site: Site, tmp_path: Pa
     with samples.written_journal(folder) as journal:
         for event in happened[:5]:
             journal.handle(event)
-        assert "is in progress" in (await site.get("/"))[1]
+        assert "is in progress" in (await site.get("/grid"))[1]
         async with site.session.get(f"{site.address}/runs/{folder.name}", allow_redirects=False) as answer:
             assert (answer.status, answer.headers["Location"]) == (302, f"/runs/{folder.name}/live")
-    text = (await site.get("/"))[1]
+    text = (await site.get("/grid"))[1]
     assert "is in progress" not in text
     assert "was cut off" in text
     _, text = await site.get(f"/runs/{folder.name}/events")
@@ -303,7 +262,7 @@ async def test_a_run_in_progress_is_followed_event_by_event(site: Site, tmp_path
     happened = samples.run_events(folder.name, ids=[DNS], outcomes={DNS: "failed"})
     with samples.written_journal(folder) as journal:
         journal.handle(happened[0])
-        _, text = await site.get("/")
+        _, text = await site.get("/grid")
         assert f'href="/runs/{folder.name}/live"' in text
         assert (await site.get(f"/runs/{folder.name}"))[1].count("<title>winready") == 1
         async with site.session.get(f"{site.address}/runs/{folder.name}/events") as answer:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from winready.deploy.capi import hooks
 from winready.deploy.capi.gate import Gate
-from winready.deploy.metrics import metric
+from winready.report.exposition import metric
 from winready.report.printable import printable
 
 MOST_BYTES = 2 << 20

@@ -78,10 +78,15 @@ def verify_story(story: bytes, written: bytes | None) -> tuple[Checked, Record |
 
 def read_run(data: bytes) -> Record:
     """The run in a bundle, for comparing; raises `BundleError` unless it is intact."""
+    return read_claim(data)[1]
+
+
+def read_claim(data: bytes) -> tuple[Certificate, Record]:
+    """Who claims what in a bundle, and the run in it; raises `BundleError` unless it is intact."""
     checked = verify(data)
-    if not checked.intact:
+    if checked.certificate is None or not checked.intact:
         raise BundleError("; ".join(checked.broken))
-    return record.from_events(_story(unpack(data)[journal.NAME]))
+    return checked.certificate, record.from_events(_story(unpack(data)[journal.NAME]))
 
 
 def _verify(files: dict[str, bytes], checked: Checked, key: Ed25519PublicKey | None) -> None:

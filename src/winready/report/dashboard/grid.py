@@ -1,4 +1,4 @@
-"""The grid: requirements by runs, one character per outcome, so that a thousand runs are a small document."""
+"""The grid: requirements by runs, one character per outcome, so that hundreds of runs are a small document."""
 
 from __future__ import annotations
 
@@ -39,13 +39,12 @@ class _Rows:
         return self.cells[-1]
 
 
-def make_grid(index: History, limit: int = 1000) -> dict[str, Any]:
-    """What the page needs: runs newest first, a row of letters per requirement, reasons once each.
+def make_grid(index: History, entries: list[Entry]) -> dict[str, Any]:
+    """What the page needs of these runs: newest first, a row of letters per requirement, reasons once each.
 
     Below the requirements come features, those of an area together, then workloads; the rules that a verdict looks at
     stand above all of them. ``why`` counts rows through requirements, features, workloads and rules.
     """
-    entries = index.runs(limit)
     results, features, workloads = index.results(entries), index.features(entries), index.workloads(entries)
     rows = _Rows()
     requirements = _requirements(entries, results, rows)

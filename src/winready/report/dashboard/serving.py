@@ -7,16 +7,17 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from aiohttp import web
 
-from winready.report.dashboard.guard import Runner
+from winready.report.dashboard.guard import Access, Runner
 from winready.report.dashboard.server import Dashboard
 
 
-async def serve(base: Path, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> None:
+async def serve(base: Path, host: str, port: int, access: Access, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; ``ready`` gets the address. Raises ``OSError`` when it cannot listen there."""
-    runner = Runner(Dashboard(base).app(token), access_log=None, shutdown_timeout=1)
+    runner = Runner(Dashboard(base).app(access), access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
@@ -28,7 +29,7 @@ async def serve(base: Path, host: str, port: int, token: str | None, ready: Call
         # Nobody elsewhere can open 0.0.0.0; this machine's name is the best guess at what they can.
         seen = socket.gethostname() if host in ("0.0.0.0", "::") else host
         name = f"[{seen}]" if ":" in seen else seen
-        ready(f"http://{name}:{bound}/" + (f"?token={token}" if token else ""))
+        ready(f"http://{name}:{bound}{access.prefix}/" + (f"?token={quote(access.token)}" if access.token else ""))
         await stop.wait()
     finally:
         await runner.cleanup()

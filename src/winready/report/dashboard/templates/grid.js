@@ -7,7 +7,8 @@
   const READY = { p: "ready", f: "not ready", b: "cannot be told", ".": "not asked about" };
   const MARKS = { p: "✓", f: "✗", b: "■", n: "-", e: "!", u: "◦", c: "≠", d: "·", ".": "" };
   const CELL = 22, HEAD = 100, GROUP = 28, PAGE = 25, WHOLE = 40, NOTE = 220;
-  const cluster = document.getElementById("cluster");
+  const base = document.body.dataset.base;
+  const filter = document.getElementById("filter");
   const search = document.getElementById("search");
   const trouble = document.getElementById("trouble");
   const shown = document.getElementById("shown");
@@ -29,13 +30,8 @@
   const areas = data.areas.map((item) => ({ ...item, kind: "area", group: "Features", members: those("feature").filter((each) => each.area === item.id) }));
   let rows = [], columns = [], at = { row: 0, column: 0 }, wantsFocus = false;
 
-  for (const name of [...new Set(data.runs.map((run) => run.cluster))].sort()) {
-    cluster.append(new Option(name, name));
-  }
-  document.getElementById("count").textContent = `${data.runs.length} ${data.runs.length === 1 ? "run" : "runs"}`;
   const wanted = new URLSearchParams(location.search);
-  cluster.value = wanted.get("cluster") || "";
-  search.value = wanted.get("q") || "";
+  search.value = wanted.get("find") || "";
   trouble.checked = wanted.get("trouble") === "1";
 
   const element = (tag, classes, text) => {
@@ -47,7 +43,7 @@
   const SIGNS = { passed: "✓", failed: "✗", blocked: "■" };
   const flaky = new Map();
   for (const [name, ids] of Object.entries(data.flaky)) for (const id of ids) flaky.set(id, [...(flaky.get(id) || []), name]);
-  const isFlaky = (id) => (flaky.get(id) || []).filter((name) => !cluster.value || name === cluster.value);
+  const isFlaky = (id) => flaky.get(id) || [];
 
   const pick = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -77,11 +73,11 @@
     draw(true);
   };
   const choose = () => {
-    columns = data.runs.map((_, index) => index).filter((index) => !cluster.value || data.runs[index].cluster === cluster.value);
-    const query = new URLSearchParams();
-    if (cluster.value) query.set("cluster", cluster.value);
-    if (search.value) query.set("q", search.value);
-    if (trouble.checked) query.set("trouble", "1");
+    columns = data.runs.map((_, index) => index);
+    const query = new URLSearchParams(location.search);
+    for (const [name, value] of [["find", search.value], ["trouble", trouble.checked ? "1" : ""]]) {
+      if (value) query.set(name, value); else query.delete(name);
+    }
     history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
     pick();
     listed = PAGE;
@@ -183,7 +179,7 @@
     const run = data.runs[columns[place]];
     const link = element("a", `run ${run.tone}`);
     link.append(element("span", "when", run.started.slice(5)), element("span", "sign", SIGNS[run.tone]));
-    link.href = `/runs/${encodeURIComponent(run.id)}`;
+    link.href = `${base}runs/${encodeURIComponent(run.id)}`;
     link.title = `${run.id}: ${run.verdict}, Kubernetes ${run.version}, ${run.cluster}${run.why ? `\n${run.why}` : ""}`;
     link.tabIndex = -1;
     link.classList.toggle("marked", marked.includes(run.id));
@@ -233,7 +229,7 @@
     return { row, column, item, index, run: data.runs[index], letter: item.cells[index], why: data.why[`${item.number}.${index}`] };
   };
   const sectionOf = (item) => ({ requirement: item.id, feature: `feature-${item.id}`, area: "features", workload: "workloads", rule: item.id })[item.kind];
-  const open = (cell) => { const { item, run } = place(cell); location.href = `/runs/${encodeURIComponent(run.id)}#${encodeURIComponent(sectionOf(item))}`; };
+  const open = (cell) => { const { item, run } = place(cell); location.href = `${base}runs/${encodeURIComponent(run.id)}#${encodeURIComponent(sectionOf(item))}`; };
   const mark = (id) => {
     const known = marked.indexOf(id);
     if (known >= 0) marked.splice(known, 1); else marked.push(id);
@@ -277,7 +273,7 @@
       box.checked = marked.includes(run.id);
       box.setAttribute("aria-label", `compare run ${run.id}`);
       const link = element("a", "", run.started);
-      link.href = `/runs/${encodeURIComponent(run.id)}`;
+      link.href = `${base}runs/${encodeURIComponent(run.id)}`;
       link.title = run.id;
       const tally = element("td", "tally");
       for (const [letter, count] of outcomes(column)) {
@@ -363,11 +359,21 @@
   });
   compare.addEventListener("click", () => {
     const older = [...marked].sort((one, other) => data.runs.findIndex((run) => run.id === other) - data.runs.findIndex((run) => run.id === one));
-    location.href = `/compare?a=${encodeURIComponent(older[0])}&b=${encodeURIComponent(older[1])}`;
+    location.href = `${base}compare?a=${encodeURIComponent(older[0])}&b=${encodeURIComponent(older[1])}`;
   });
   list.addEventListener("change", (event) => mark(event.target.value));
   more.addEventListener("click", () => { listed += 100; enumerate(); });
-  for (const control of [cluster, trouble]) control.addEventListener("change", choose);
+  trouble.addEventListener("change", choose);
+  // What is looked for in the grid stays while other runs are asked for.
+  filter.addEventListener("submit", () => {
+    for (const [name, value] of [["find", search.value], ["trouble", trouble.checked ? "1" : ""]]) {
+      if (!value) continue;
+      const kept = element("input", "");
+      Object.assign(kept, { type: "hidden", name, value });
+      filter.append(kept);
+    }
+    for (const field of filter.elements) if (field.name && !field.value) field.disabled = true;
+  });
   search.addEventListener("input", choose);
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && document.activeElement !== search) { event.preventDefault(); search.focus(); }

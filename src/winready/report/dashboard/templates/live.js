@@ -115,7 +115,7 @@
     }
     summarise();
   };
-  const source = new EventSource(`/runs/${encodeURIComponent(run)}/events`);
+  const source = new EventSource(`${document.body.dataset.base}runs/${encodeURIComponent(run)}/events`);
   source.onmessage = (message) => {
     const event = JSON.parse(message.data);
     if (main.classList.contains("lost")) { main.classList.remove("lost"); get("state").textContent = "is in progress"; }
