@@ -257,4 +257,6 @@ def test_every_option_of_a_run_is_one_of_plan_and_doctor() -> None:
     from winready.cli.run import run
 
     names = [{parameter.name for parameter in command.params} for command in (run, plan, doctor)]
-    assert names[0] - names[1] == names[0] - names[2] == {"dry_run", "publish", "metrics_file", "metrics_listen"}
+    assert (
+        names[0] - names[1] == names[0] - names[2] == {"dry_run", "publish", "prow", "metrics_file", "metrics_listen"}
+    )

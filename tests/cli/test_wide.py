@@ -26,7 +26,7 @@ WITHOUT = {
     "node addons apply", "node addons delete", "node addons diff", "node bundle", "node drain",
     "node join-command", "node preflight", "node remove", "node upgrade-command", "report", "sandbox break",
     "sandbox down", "sandbox heal", "sandbox prove", "sandbox up", "spec show", "verify", "version",
-    "deploy cronjob", "deploy job",
+    "deploy capi", "deploy cronjob", "deploy job",
 }  # fmt: skip
 """Commands with a form of output that list nothing, or whose plain form tells all of it."""
 

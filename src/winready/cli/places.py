@@ -214,4 +214,4 @@ def _progress(place: Place) -> Iterator[Progress | None]:
         yield show
     finally:
         if shown:
-            click.echo(err=True)
+            click.echo("\n", nl=False, err=True)
