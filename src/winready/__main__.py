@@ -19,6 +19,11 @@ def main() -> None:
             raise
         print("error: this command needs Linux or macOS; on Windows run it in WSL or a container", file=sys.stderr)
         sys.exit(2)
+    except SystemExit:
+        # All is said and done. Ctrl-C while Python ends would make another exit code of it.
+        if signal := sys.modules.get("signal"):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise
     except KeyboardInterrupt:
         # So early that nobody stands ready to clean up: there is nothing yet.
         sys.exit(130)

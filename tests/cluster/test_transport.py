@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from winready.cluster import transport
 from winready.cluster.client import Client
 from winready.cluster.errors import (
     AlreadyExists,
@@ -154,6 +155,25 @@ async def test_credentials_that_were_good_are_tried_again_and_others_not() -> No
     def handler(request: web.Request) -> web.Response:
         code = answers.pop(0)
         return status(code) if code == 401 else web.json_response({"gitVersion": "v1.36.0"})
+
+    async with serving(handler, token="t") as client:
+        await client.version()
+        await client.version()
+    assert answers == []
+
+
+async def test_other_trouble_between_two_refusals_makes_no_long_refusal_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transport, "REFUSED_SECONDS", 0.05)
+    answers = [200, 401, 0, 401, 200]
+
+    async def handler(request: web.Request) -> web.Response:
+        code = answers.pop(0)
+        if not code:
+            await asyncio.sleep(0.1)
+            return web.Response(text="a page of somebody else")
+        return web.json_response({"gitVersion": "v1.36.0"}) if code == 200 else status(401)
 
     async with serving(handler, token="t") as client:
         await client.version()

@@ -23,6 +23,7 @@ THOUSAND = [f"windows-{number}" for number in range(1, 1001)]
         (["ip-10-1-2-3.ec2", "ip-10-1-2-4.ec2"], "ip-10-1-2-3.ec2, ip-10-1-2-4.ec2"),
         ([f"ip-10-1-2-{last}.ec2" for last in (3, 4, 5)], "ip-10-1-2-3.ec2 to ip-10-1-2-5.ec2"),
         ([f"{letter}lpha" for letter in "abcdefghijkl"], ", ".join(f"{x}lpha" for x in "abcdefghij") + ", 2 more"),
+        ([f"w-{'9' * 5000}", "w-2"], f"w-2, w-{'9' * 5000}"),
         ([], ""),
     ],
 )  # fmt: skip

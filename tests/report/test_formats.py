@@ -18,7 +18,10 @@ from winready.cli.main import cli
 from winready.engine import events
 from winready.engine.outcomes import RuleResult
 from winready.report import junit, record
+from winready.report.bundle.recomputing import refusals
 from winready.report.formats import escape
+from winready.report.html import page
+from winready.spec.loader import load_standard
 
 DNS = "core.network.dns-internal"
 HOSTILE = '=cmd|"/C calc"!A0\x1b[31m red\x1b[0m\x00 <script>alert(1)</script> @everyone | `x`\nsecond ]]>'
@@ -75,6 +78,14 @@ def test_a_waived_rule_is_no_failure_in_junit() -> None:
     )
     root = ElementTree.fromstring(junit.render(samples.make_record(rules=[rule])))
     assert root.find(".//failure") is None
+
+
+@pytest.mark.parametrize("scale", ["fast", None, [25], True, 10**400])
+def test_a_time_scale_that_is_no_number_is_told_as_none(scale: object) -> None:
+    run = samples.make_record()
+    run.settings["time_scale"] = scale
+    assert "divided by a time scale of nan" in page.render(run)
+    assert "its waits were divided by a time scale of nan" in refusals(run, load_standard())
 
 
 def test_csv_has_a_row_for_each_and_no_formula(hostile: Path) -> None:

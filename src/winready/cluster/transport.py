@@ -34,6 +34,7 @@ from winready.cluster.errors import (
     ConnectionFailed,
     DeadlineExceeded,
     ServerTrouble,
+    Unauthorized,
     api_error,
 )
 from winready.cluster.kubeconfig import Target
@@ -190,7 +191,6 @@ class Transport:
                 if await self.credentials.refused():
                     return True
             return self._accepted and now < trouble.refused_since + REFUSED_SECONDS
-        trouble.refused_since = None
         if isinstance(error, Conflict) and not isinstance(error, AlreadyExists):
             # Without causes it is about nobody's fields, but about when: somebody else was writing.
             trouble.conflicts += 1
@@ -286,6 +286,9 @@ class _Trouble:
     def note(self, error: Exception, *, unsure: bool) -> None:
         """One more attempt came to this; ``unsure`` whether it was carried out."""
         self.unsure = self.unsure or unsure
+        if not isinstance(error, Unauthorized):
+            # Credentials are given up when nothing else was heard for so long, not when others stood in the way.
+            self.refused_since = None
         if isinstance(error, TimeoutError):
             self.timeouts += 1
             # What the server said before our time ran out tells more than that it ran out.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 NAMED = 10
 """How many names, or rows of names, a list gives before it only counts."""
-_NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)")
 _NUMBER = re.compile(r"(?:(?<=-)|(?<![\w.:/-]))\d+(?![\w.:])")
 _MADE_UP = re.compile(r"-[0-9a-f]{8,10}-[0-9a-z]{5}\b|(?<=-)[0-9a-f]{12}z?\b")
 _ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])")
@@ -84,8 +84,10 @@ def _open(word: str, nodes: Collection[str]) -> str:
     return f"*{word[len(bare) :]}" if bare in nodes else word
 
 
-def _natural(name: str) -> list[tuple[int, int | str]]:
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name) if part]
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """Numbers by their size, without reckoning: a name may have more digits than Python takes for one."""
+    parts = [(part, part.lstrip("0")) for part in re.split(r"([0-9]+)", name) if part]
+    return [(0, len(bare), bare) if part[0] in "0123456789" else (1, 0, part) for part, bare in parts]
 
 
 def _runs(names: Sequence[str]) -> list[list[str]]:

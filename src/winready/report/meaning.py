@@ -158,7 +158,7 @@ def _does_not(run: Record) -> list[str]:
     lines: list[str] = []
     if run.simulated:
         lines.append("It says nothing about a real cluster: this one was simulated (sandbox).")
-    if not run.simulated and (scale := run.settings.get("time_scale", 1)) != 1:
+    if not run.simulated and (scale := run.time_scale) != 1:
         lines.append(f"It says nothing about real waits: each was divided by a time scale of {scale:g}.")
     standard = load_standard()
     if run.spec and run.spec.get("digest") != standard.digest:

@@ -107,13 +107,12 @@ def _column(product: Product) -> Column:
 
 def _marks(product: Product) -> list[str]:
     run = product.run
-    scale = run.settings.get("time_scale", 1)
     found = (
         ("draft", product.draft),
         ("sandbox", run.simulated),
         ("interrupted", run.interrupted),
         ("partial", run.scope == "partial"),
-        ("time scale", scale != 1 and not run.simulated),
+        ("time scale", run.time_scale != 1 and not run.simulated),
         ("not all nodes", bool(run.not_judged)),
     )
     return [name for name, so in found if so]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -83,6 +84,12 @@ class Record(msgspec.Struct, kw_only=True):
     def simulated(self) -> bool:
         """Whether the cluster is a sandbox: by what its nodes say, or, of earlier versions, by who started it."""
         return self.settings.get("sandbox") is True or (self.cluster is not None and is_simulated(self.cluster))
+
+    @property
+    def time_scale(self) -> float:
+        """What its waits were divided by; what is no number there is none here, and never 1."""
+        found = self.settings.get("time_scale", 1)
+        return float(found) if type(found) in (int, float) and abs(found) < LONGEST else math.nan
 
     @property
     def coverage(self) -> Coverage:

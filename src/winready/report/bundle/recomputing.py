@@ -194,9 +194,8 @@ def refusals(run: Record, specification: Specification) -> list[str]:
     if skipped := run.coverage.skipped:
         names = f"{', '.join(skipped[:NAMED])}{f' and {len(skipped) - NAMED} more' if len(skipped) > NAMED else ''}"
         reasons.append(f"not all usable Windows nodes were judged, {names} were not (run with --nodes all)")
-    scale = run.settings.get("time_scale", 1)
-    if scale != 1:
-        reasons.append(f"its waits were divided by a time scale of {scale:g}")
+    if run.time_scale != 1:
+        reasons.append(f"its waits were divided by a time scale of {run.time_scale:g}")
     if run.spec.get("digest") != specification.digest:
         reasons.append("it followed a modified specification")
     judged = {rule.id: rule for rule in run.rules}
