@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/html" if isinstance(document, bytes) else "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        # Whoever was ended, or lost patience, does not wait for it.
+        with suppress(ConnectionError):
+            self.wfile.write(data)
 
     def _refuse(self, code: int, reason: str) -> None:
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
