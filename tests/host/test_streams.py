@@ -67,6 +67,11 @@ async def test_a_large_output_is_whole(pods: Pods) -> None:
 async def test_a_port_is_forwarded_to_where_only_the_pod_listens(pods: Pods) -> None:
     await pods.create(pod("a", "httpd", "-f", "-p", "127.0.0.1:8098", "-h", "/etc"))
     await pods.phase("a", "Running")
+
+    async def listening() -> bool:
+        return (await pods.exec("a", "wget", "-q", "-O", "-", "http://127.0.0.1:8098/passwd")).exit_code == 0
+
+    await becomes(listening)
     transport = pods.client.transport
     url, options = transport.target.server + PODS.path(pods.namespace, "a", "portforward"), await transport.options()
     connecting = transport.session.ws_connect(
